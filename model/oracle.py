@@ -1,0 +1,72 @@
+"""What every tensor's memory must hold, computed from the graph alone.
+
+The Python twin of native/include/gc_oracle.h: a tensor's content is a stream of
+bytes made from a 64-bit value, and its value is a hash of its identity and its
+sources' values. A test compares the two byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from .records import MAX_SRC, Graph
+
+MASK = 2**64 - 1
+EDGE, PAGE = 2048, 4096  # of large tensors only the edges and one byte a page are touched
+
+
+def mix(x: int) -> int:
+    """splitmix64's finalizer."""
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def values(graph: Graph) -> list[int]:
+    """The value of each tensor; a view has its root's (it shows a part of its stream)."""
+    out: list[int] = []
+    for i, t in enumerate(graph.tensors):
+        if t.view:
+            out.append(out[t.view_src])
+            continue
+        v = mix(i + 1)
+        for j, s in enumerate(t.src[:MAX_SRC]):
+            v = mix(v ^ out[s] ^ ((j + 1) << 32) ^ graph.tensors[s].view_offs)
+        out.append(v)
+    return out
+
+
+def touched(size: int) -> Iterator[int]:
+    """Offsets of a tensor of `size` bytes that are written and verified."""
+    if size <= 2 * EDGE:
+        yield from range(size)
+        return
+    yield from range(EDGE)
+    # after the first edge: every page start before the last edge, then the last edge
+    yield from range((EDGE + PAGE - 1) // PAGE * PAGE, size - EDGE, PAGE)
+    yield from range(size - EDGE, size)
+
+
+def stream(value: int, start: int, size: int) -> Iterator[int]:
+    """The touched bytes of `size` bytes of value's stream that begin at `start`."""
+    word, block = 0, -1
+    for i in touched(size):
+        at = start + i
+        if at >> 3 != block:
+            block = at >> 3
+            word = mix((value + block) & MASK)
+        yield (word >> ((at & 7) * 8)) & 0xFF
+
+
+@lru_cache(maxsize=256)
+def digest(graph: Graph) -> int:
+    """The digest over all outputs' bytes that a correct compute reports."""
+    h, vals = 0, values(graph)
+    for t, v in zip(graph.tensors, vals, strict=True):
+        if t.output:
+            for b in stream(v, t.view_offs, t.size):
+                h = ((h ^ b) * 0x100000001B3) & MASK
+            h = mix(h ^ t.size)
+    return h
