@@ -1,0 +1,459 @@
+"""The reference model of a shared pair: owner and borrower, at requirement level.
+
+`Model.step` is a pure function from a state and an operation to a new state and
+what the caller sees of it. It is written over a domain (see domain.py), so the
+same code is the executable model, thousands of traces at once, and the
+transition relation that is proven. No `if` looks at a value. Sizes are bytes.
+
+A pair has two roles. A plain allocator is a pair whose role OWNER is active and
+has not become an owner. Where a graph's tensors go is the planner's business;
+here a graph is only its requirement: bytes by type and chunk. Exact behaviour
+is fixed in docs/choices.md; clauses R1 to R14, G1 and G2 of the contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .domain import Domain, Tree, Value
+from .records import Kind, Status
+
+OWNER, BORROWER = ROLES = (0, 1)
+_MISUSE, _REFUSED, _DONE, _STALE = map(int, (Status.MISUSE, Status.REFUSED, Status.DONE, Status.STALE))
+
+
+class State(NamedTuple):
+    """One pair and the devices under it. Bytes are bytes, counters count from 0."""
+
+    uses: Tree  # [role][type]         the role's config has the type
+    common: Tree  # [type]             the type's entry is shared (also once one role is gone)
+    active: Tree  # [role]             the role is attached
+    owner: Value  # role OWNER has become an owner (a plain allocator has not)
+    behind: Value  # the borrower is still on `old`, its owner was remade (R14)
+    req: Tree  # [role][type][chunk]   published requirement
+    asked: Tree  # [type][chunk]       bytes asked for of the entry's buffer, 0: no buffer
+    old: Tree  # [type][chunk]         the same of what a borrower that is behind holds
+    used: Tree  # [type]               device bytes in use, by anyone
+    cap: Tree  # [type]                device bytes there are
+    gran: Tree  # [type]               the device rounds every buffer up to a multiple of this
+    seen: Tree  # [role]               reserved since the pending request
+    asking: Tree  # [role]             asked for a shrink and has not reserved since
+    pending: Value  # a request is not yet done
+    gen: Tree  # [role]                generation, as the role reads it
+    shrink_gen: Tree  # [role]         shrink generation, as the role reads it
+    planned: Tree  # [role]            has a plan; its requirement is req
+    ever: Tree  # [role]               a reserve once succeeded
+    bound: Tree  # [role]              a graph is bound
+    bound_gen: Tree  # [role]          generation when it was bound
+    held: Tree  # [role][type]         the bound graph has bytes in the type
+    stale: Tree  # [role]              history: memory of the bound graph was freed
+
+
+class RoleOp(NamedTuple):
+    """One operation of one role. Fields that a kind does not name are ignored."""
+
+    kind: Value  # records.Kind; FREE is detach
+    role: Value = OWNER
+    uses: Tree = ()  # [type]          NEW, BORROW: the candidate's config has the type
+    clean: Value = True  # BORROW: the candidate could become an owner (`could_own`)
+    other: Value = OWNER  # BORROW: the role that is asked to share
+    need: Tree = ()  # [type][chunk]   RESERVE, ALLOC: the graph's requirement; BORROW: the candidate's own
+    plannable: Value = True  # RESERVE, MEASURE, ALLOC: planning works
+    match: Value = True  # ALLOC: the plan was made for this graph; BORROW: the candidate has a plan
+    inject: Tree = ()  # [type]        every allocation on the type fails
+    fail_nth: Value = 0  # the n-th device allocation of the operation fails, 0: none
+    unchecked: Value = False  # COMPUTE: do not compare generations (R12's counter-test)
+    type: Value = 0  # CAPACITY: which device
+    value: Value = 0  # CAPACITY: its bytes from now on
+
+
+class Out(NamedTuple):
+    """What the caller sees, beside the state."""
+
+    status: Value  # records.Status
+    failed: Tree  # [type]             this entry's allocation failed
+    allocations: Value  # device allocations tried
+    touched: Value = False  # COMPUTE: ran on memory that is gone
+
+    @property
+    def ok(self) -> Value:
+        return self.status == _DONE
+
+
+def put(seq: Tree, i: int, x: Tree) -> Tree:
+    """`seq` with element i replaced."""
+    return seq[:i] + (x,) + seq[i + 1 :]
+
+
+class Model:
+    """The step function for a fixed number of types and chunks, over domain `d`."""
+
+    def __init__(self, d: Domain | type[Any], types: int, chunks: int) -> None:
+        self.d: Any = d
+        self.types, self.chunks = range(types), range(chunks)
+        self.empty = (0,) * chunks
+        self.no_need = (self.empty,) * types
+        self.no_type = (False,) * types
+        self.nobody = (False,) * len(ROLES)
+
+    def init(self, cap: Tree, gran: Tree | None = None, used: Tree | None = None) -> State:
+        """A pair with no role yet. `cap`, `gran` and `used` are [type], bytes."""
+        none, types = self.nobody, len(self.types)
+        return State(
+            uses=(self.no_type,) * 2, common=self.no_type, active=none, owner=False, behind=False,
+            req=(self.no_need,) * 2, asked=self.no_need, old=self.no_need,
+            used=tuple(used or (0,) * types), cap=tuple(cap), gran=tuple(gran or (1,) * types),
+            seen=none, asking=none, pending=False, gen=(0, 0), shrink_gen=(0, 0), planned=none, ever=none,
+            bound=none, bound_gen=(0, 0), held=(self.no_type,) * 2, stale=none,
+        )  # fmt: skip
+
+    # -- the step ----------------------------------------------------------------
+
+    def step(self, s: State, op: RoleOp) -> tuple[State, Out]:
+        """The state after `op`, and what the caller sees. An inactive role may do nothing (MISUSE)."""
+        d, me = self.d, tuple(op.role == r for r in ROLES)
+        here = d.any(*(d.all(m, a) for m, a in zip(me, s.active)))
+
+        def member(arm: Any) -> Any:
+            return lambda: d.choose(here, lambda: arm(s, me, op), lambda: self.misuse(s))
+
+        arms = {
+            Kind.NEW: lambda: self.new(s, op),
+            Kind.FREE: member(self.detach),
+            Kind.OWN: member(self.own),
+            Kind.BORROW: lambda: self.borrow(s, op),
+            Kind.RESERVE: member(self.reserve),
+            Kind.MEASURE: member(self.measure),
+            Kind.ALLOC: member(self.alloc),
+            Kind.COMPUTE: member(self.compute),
+            Kind.SHRINK: member(self.request_shrink),
+            Kind.CAPACITY: lambda: self.capacity(s, op),
+            Kind.REMAKE: member(self.remake),
+        }
+        new: tuple[State, Out] = d.switch(op.kind, arms, lambda: self.done(s))
+        return new
+
+    def done(self, s: State) -> tuple[State, Out]:
+        return s, Out(_DONE, self.no_type, 0)
+
+    def misuse(self, s: State) -> tuple[State, Out]:
+        return s, Out(_MISUSE, self.no_type, 0)
+
+    def refused(self, s: State) -> tuple[State, Out]:
+        return s, Out(_REFUSED, self.no_type, 0)
+
+    def only_if(self, may: Value, new: State, s: State) -> tuple[State, Out]:
+        """`new` and DONE where `may` holds, otherwise nothing changed and REFUSED."""
+        out: tuple[State, Out] = self.d.ite(may, self.done(new), self.refused(s))
+        return out
+
+    # -- coming, going -------------------------------------------------------------
+
+    def new(self, s: State, op: RoleOp) -> tuple[State, Out]:
+        """A plain allocator; misuse where the pair has a role already."""
+        empty = self.init(s.cap, s.gran)
+        fresh = empty._replace(used=s.used, gen=s.gen, shrink_gen=s.shrink_gen, active=(True, False),
+                               uses=(op.uses, self.no_type))  # fmt: skip
+        out: tuple[State, Out] = self.d.ite(self.d.any(*s.active), self.misuse(s), self.done(fresh))
+        return out
+
+    def could_own(self, s: State, role: int) -> Value:
+        """R1: may become an owner or a borrower: is neither, and never had buffers."""
+        d = self.d
+        plain = d.all(s.active[role], d.inv(s.owner), role == OWNER)
+        return d.all(plain, d.inv(s.ever[role]), d.inv(self.holds(s)))
+
+    def holds(self, s: State) -> Value:
+        return self.d.any(*(x > 0 for entry in s.asked for x in entry))
+
+    def own(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        may = self.d.any(*(self.d.all(m, self.could_own(s, r)) for m, r in zip(me, ROLES)))
+        return self.only_if(may, s._replace(owner=True), s)
+
+    def may_borrow(self, s: State, op: RoleOp) -> Value:
+        """R1, R2: the candidate is clean, the other is a living owner without a borrower, types meet."""
+        d = self.d
+        free = d.all(op.other == OWNER, s.owner, s.active[OWNER], d.inv(s.active[BORROWER]))
+        meet = d.any(*(d.all(a, b) for a, b in zip(s.uses[OWNER], op.uses)))
+        return d.all(op.clean, free, meet)
+
+    def borrow(self, s: State, op: RoleOp) -> tuple[State, Out]:
+        """The candidate comes as BORROWER, with its plan and published requirement if it has them."""
+        may = self.may_borrow(s, op)
+        return self.only_if(may, self.attach(s, op), s)
+
+    def attach(self, s: State, op: RoleOp) -> State:
+        def join(of_owner: Tree, mine: Tree) -> Tree:
+            return (of_owner[OWNER], mine)
+
+        return s._replace(
+            uses=join(s.uses, op.uses), common=tuple(map(self.d.all, s.uses[OWNER], op.uses)),
+            active=join(s.active, True), req=join(s.req, op.need), seen=join(s.seen, False),
+            asking=join(s.asking, False), gen=join(s.gen, s.gen[OWNER]),
+            shrink_gen=join(s.shrink_gen, s.shrink_gen[OWNER]), planned=join(s.planned, op.match),
+            ever=join(s.ever, False), bound=join(s.bound, False), stale=join(s.stale, False),
+        )  # fmt: skip
+
+    def forget(self, s: State, me: Tree) -> State:
+        """The roles of `me` have no requirement, plan, bound graph or request of their own any more."""
+        d = self.d
+
+        def without(xs: Tree) -> Tree:
+            return tuple(d.all(x, d.inv(m)) for x, m in zip(xs, me))
+
+        return s._replace(
+            req=tuple(d.ite(m, self.no_need, q) for m, q in zip(me, s.req)), planned=without(s.planned),
+            ever=without(s.ever), bound=without(s.bound), stale=without(s.stale), asking=without(s.asking),
+            seen=without(s.seen),
+        )  # fmt: skip
+
+    def detach(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """R8, R11: shared entries live until the last role is gone; the first to go starts a shrink."""
+        d = self.d
+        left = d.any(*(d.all(a, d.inv(m)) for a, m in zip(s.active, me)))
+        gone = self.forget(s._replace(active=tuple(d.all(a, d.inv(m)) for a, m in zip(s.active, me))), me)
+        for t in self.types:
+            mine = d.any(*(d.all(m, u[t]) for m, u in zip(me, s.uses)))
+            dies = d.any(d.inv(left), d.all(mine, d.inv(s.common[t])), d.all(me[OWNER], s.behind))
+            gone = d.ite(dies, self.drop(gone, t), gone)
+        gone = d.choose(d.all(s.behind, me[BORROWER]), lambda: self.drop_old(gone), lambda: gone)
+        gone = gone._replace(uses=tuple(d.ite(m, self.no_type, u) for m, u in zip(me, gone.uses)),
+                             owner=d.all(gone.owner, d.inv(me[OWNER])))  # fmt: skip
+        gone = d.ite(d.all(s.behind, me[OWNER]), self.onto_old(gone), gone)
+        over = gone._replace(pending=False, seen=self.nobody)
+        return self.done(d.ite(left, self.start_shrink(gone), over))
+
+    def remake(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """R14: a new owner of the same config; a borrower keeps what it had and is behind."""
+        d = self.d
+        owner, kept = (True, False), d.all(s.active[BORROWER], d.inv(s.behind))
+        new = self.forget(s, owner)
+        for t in self.types:
+            keeps = d.all(kept, s.uses[BORROWER][t])
+            moved = new._replace(old=put(new.old, t, s.asked[t]), asked=put(new.asked, t, self.empty))
+            new = d.ite(keeps, moved, self.drop(new, t))
+        new = new._replace(
+            behind=s.active[BORROWER], pending=False, seen=self.nobody, gen=(s.gen[OWNER] + 1, s.gen[BORROWER]),
+            shrink_gen=tuple(d.ite(a, g + 1, g) for a, g in zip(s.active, s.shrink_gen)),
+        )  # fmt: skip
+        out: tuple[State, Out] = d.ite(d.all(me[OWNER], s.owner), self.done(new), self.misuse(s))
+        return out
+
+    def onto_old(self, s: State) -> State:
+        """The new owner is gone before its borrower came after it: the borrower is alone on `old`."""
+        return s._replace(asked=s.old, old=self.no_need, behind=False)
+
+    def capacity(self, s: State, op: RoleOp) -> tuple[State, Out]:
+        cap = tuple(self.d.ite(op.type == t, op.value, s.cap[t]) for t in self.types)
+        return self.done(s._replace(cap=cap))
+
+    # -- shrink requests -------------------------------------------------------------
+
+    def request_shrink(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """R8. Misuse for a plain allocator; one that is behind only notes that it asked."""
+        d = self.d
+        asks = s._replace(asking=tuple(map(d.any, s.asking, me)))
+        quiet = d.any(s.pending, d.all(me[BORROWER], s.behind))
+        resizable = d.any(s.owner, me[BORROWER])
+        new = d.ite(quiet, asks, self.start_shrink(asks))
+        out: tuple[State, Out] = d.ite(resizable, self.done(new), self.misuse(s))
+        return out
+
+    def start_shrink(self, s: State) -> State:
+        up = tuple(self.d.ite(a, g + 1, g) for a, g in zip(s.active, s.shrink_gen))
+        return s._replace(pending=True, seen=self.nobody, shrink_gen=up)
+
+    def shrink_due(self, s: State, me: Tree, t: int) -> Value:
+        """R6: a common entry when all who take part were seen, a private one when its role asked."""
+        d = self.d
+        all_seen = d.all(s.pending, *(d.any(d.inv(self.part(s, r, t)), s.seen[r]) for r in ROLES))
+        mine = d.any(*(d.all(m, a) for m, a in zip(me, s.asking)))
+        return d.ite(s.common[t], all_seen, mine)
+
+    def finish_shrink(self, s: State, me: Tree) -> State:
+        """After a successful reserve: the role's own request is met; the pair's when all were seen."""
+        d = self.d
+        over = d.all(s.pending, *(d.any(d.inv(a), n) for a, n in zip(s.active, s.seen)))
+        return s._replace(
+            asking=tuple(d.all(a, d.inv(m)) for a, m in zip(s.asking, me)),
+            pending=d.all(s.pending, d.inv(over)), seen=d.ite(over, self.nobody, s.seen),
+        )  # fmt: skip
+
+    # -- reserve ---------------------------------------------------------------------
+
+    def reserve(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """Publish the requirement, then fit the role's entries in type order until one fails."""
+        out: tuple[State, Out] = self.d.choose(
+            op.plannable, lambda: self.make_fit(s, me, op), lambda: self.refused(s)
+        )
+        return out
+
+    def make_fit(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        d = self.d
+        before = s
+        late = d.all(me[BORROWER], s.behind)
+        s = d.choose(late, lambda: self.catch_up(before), lambda: before)
+        s = self.publish(s, me, op)
+        live, failed, tried = True, (), 0
+        for t in self.types:
+            s, fail, tried = self.refit(s, me, op, t, live, tried)
+            live, failed = d.all(live, d.inv(fail)), failed + (fail,)
+        good = self.finish_shrink(s, me)._replace(ever=tuple(map(d.any, s.ever, me)))
+        s = d.ite(live, good, self.after_failure(s, me))
+        return s, Out(d.ite(live, _DONE, _REFUSED), failed, tried)
+
+    def publish(self, s: State, me: Tree, op: RoleOp) -> State:
+        d = self.d
+        return s._replace(
+            req=tuple(d.ite(m, op.need, q) for m, q in zip(me, s.req)), planned=tuple(map(d.any, s.planned, me)),
+            seen=tuple(d.any(n, d.all(m, s.pending)) for m, n in zip(me, s.seen)),
+        )  # fmt: skip
+
+    def catch_up(self, s: State) -> State:
+        """R14: the borrower lets go of `old` and takes part in the new owner's entries."""
+        s = self.drop_old(s)
+        return s._replace(gen=(s.gen[OWNER], s.gen[BORROWER] + 1))
+
+    def after_failure(self, s: State, me: Tree) -> State:
+        """R9: everything stays as it is, the requirement above all."""
+        return s
+
+    def part(self, s: State, role: int, t: int) -> Value:
+        """The role takes part in the type's entry."""
+        here = self.d.all(s.active[role], s.uses[role][t])
+        return here if role == OWNER else self.d.all(here, self.d.inv(s.behind))
+
+    def want(self, s: State, t: int) -> Tree:
+        """R3: chunk by chunk the largest requirement of those who take part."""
+        d = self.d
+        own, lent = (d.ite(self.part(s, r, t), s.req[r][t], self.empty) for r in ROLES)
+        return tuple(map(d.max, own, lent))
+
+    def real(self, s: State, t: int, chunks: Tree) -> Tree:
+        """What the device gives for chunks asked for, bytes by chunk."""
+        return tuple(self.d.roundup(x, s.gran[t]) for x in chunks)
+
+    def refit(
+        self, s: State, me: Tree, op: RoleOp, t: int, live: Value, tried: Value
+    ) -> tuple[State, Value, Value]:
+        """Make one entry fit; `live` is false once an earlier entry failed. R4, R5, R6, R9."""
+        d = self.d
+        mine = d.any(*(d.all(m, u[t]) for m, u in zip(me, s.uses)))
+        want = self.want(s, t)
+        grow = d.any(*(w > x for w, x in zip(want, self.real(s, t, s.asked[t]))))
+        differ = d.any(*(w != x for w, x in zip(want, s.asked[t])))
+        move = d.all(live, mine, d.any(grow, d.all(differ, self.shrink_due(s, me, t))))
+        out: tuple[State, Value, Value] = d.choose(
+            move, lambda: self.replace(s, op, t, want, tried), lambda: (s, False, tried)
+        )
+        return out
+
+    def replace(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[State, Value, Value]:
+        """Free the entry, then ask for all chunks; where one fails, give back those that were got."""
+        d = self.d
+        freed = self.bump(self.drop(s, t), t)
+        got, fail = 0, False
+        for need, real in zip(want, self.real(s, t, want)):
+            asks = d.all(need > 0, d.inv(fail))
+            tried = d.ite(asks, tried + 1, tried)
+            full = freed.used[t] + got + real > s.cap[t]
+            bad = d.all(asks, d.any(op.inject[t], tried == op.fail_nth, full))
+            got, fail = d.ite(d.all(asks, d.inv(bad)), got + real, got), d.any(fail, bad)
+        placed = freed._replace(asked=put(freed.asked, t, want), used=put(freed.used, t, freed.used[t] + got))
+        return d.ite(fail, freed, placed), fail, tried
+
+    def bump(self, s: State, t: int) -> State:
+        """R7: every role that takes part in the entry sees the change."""
+        return s._replace(gen=tuple(self.d.ite(self.part(s, r, t), s.gen[r] + 1, s.gen[r]) for r in ROLES))
+
+    def drop(self, s: State, t: int) -> State:
+        """Free the entry's chunks; graphs bound to them are stale from now on."""
+        d = self.d
+        hit = [d.all(s.bound[r], s.held[r][t], self.part(s, r, t)) for r in ROLES]
+        return s._replace(asked=put(s.asked, t, self.empty), stale=tuple(map(d.any, s.stale, hit)),
+                          used=put(s.used, t, s.used[t] - sum(self.real(s, t, s.asked[t]))))  # fmt: skip
+
+    def drop_old(self, s: State) -> State:
+        """Free all that a borrower that is behind holds."""
+        d = self.d
+        hit = d.all(s.bound[BORROWER], d.any(*s.held[BORROWER]))
+        used = tuple(s.used[t] - sum(self.real(s, t, s.old[t])) for t in self.types)
+        return s._replace(old=self.no_need, used=used, behind=False,
+                          stale=(s.stale[OWNER], d.any(s.stale[BORROWER], hit)))  # fmt: skip
+
+    # -- measure, alloc, compute ---------------------------------------------------------
+
+    def measure(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """P12: nothing changes."""
+        return self.only_if(op.plannable, s, s)
+
+    def holding(self, s: State, role: int, t: int) -> Tree:
+        """Bytes asked for, by chunk, of the entry that the role uses now (zeros where it uses none)."""
+        d = self.d
+        mine = s.asked[t] if role == OWNER else d.ite(s.behind, s.old[t], s.asked[t])
+        return d.ite(d.all(s.active[role], s.uses[role][t]), mine, self.empty)
+
+    def owned(self, s: State, role: int) -> Tree:
+        """R13: device bytes by type, every byte counted with one role: what both use, with the owner."""
+        d = self.d
+        return tuple(
+            d.ite(
+                d.all(role == BORROWER, s.active[OWNER], d.inv(s.behind), s.common[t]),
+                0,
+                sum(self.real(s, t, self.holding(s, role, t))),
+            )
+            for t in self.types
+        )
+
+    def fits(self, s: State, role: int) -> Value:
+        """Every entry that the role uses still fits its requirement."""
+        d = self.d
+        return d.all(
+            *(
+                d.any(d.inv(s.uses[role][t]), q <= x)
+                for t in self.types
+                for q, x in zip(s.req[role][t], self.real(s, t, self.holding(s, role, t)))
+            )
+        )
+
+    def alloc(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """G2, G4: bind by the plan, or reserve and bind (one type), or refuse."""
+        d = self.d
+        ready = d.any(*(d.all(m, s.planned[r], op.match, self.fits(s, r)) for m, r in zip(me, ROLES)))
+        uses = d.ite(me[OWNER], s.uses[OWNER], s.uses[BORROWER])
+        single = sum(d.ite(u, 1, 0) for u in uses) == 1
+
+        def again() -> Tree:
+            return d.choose(single, lambda: self.reserve(s, me, op), lambda: self.refused(s))
+
+        t, out = d.choose(ready, lambda: self.done(s), again)
+        return d.ite(out.ok, self.bind(t, me), t), out
+
+    def bind(self, s: State, me: Tree) -> State:
+        d = self.d
+        held = [tuple(d.any(*(x > 0 for x in q)) for q in req) for req in s.req]
+        return s._replace(
+            bound=tuple(map(d.any, s.bound, me)), bound_gen=by_role(d, me, s.gen, s.bound_gen),
+            held=by_role(d, me, held, s.held), stale=tuple(d.all(x, d.inv(m)) for x, m in zip(s.stale, me)),
+        )  # fmt: skip
+
+    def compute(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
+        """R12: a graph that was bound under an older generation is dropped, not computed."""
+        d = self.d
+        bound, stale = (d.ite(me[OWNER], *x) for x in (s.bound, s.stale))
+        older = d.all(bound, d.inv(op.unchecked), self.outdated(s, me))
+        dropped = s._replace(bound=tuple(d.all(b, d.inv(d.all(m, older))) for m, b in zip(me, s.bound)),
+                             stale=tuple(d.all(b, d.inv(d.all(m, older))) for m, b in zip(me, s.stale)))  # fmt: skip
+        status = d.ite(bound, d.ite(older, _STALE, _DONE), _MISUSE)
+        touched = d.all(bound, d.inv(older), stale)
+        return d.ite(older, dropped, s), Out(status, self.no_type, 0, touched)
+
+    def outdated(self, s: State, me: Tree) -> Value:
+        """The check of R12: the generation is another than when the graph was bound."""
+        d = self.d
+        return d.any(*(d.all(m, s.gen[r] != s.bound_gen[r]) for m, r in zip(me, ROLES)))
+
+
+def by_role(d: Any, me: Tree, new: Tree, old: Tree) -> Tree:
+    """By role: `new` for the roles of `me`, else `old`."""
+    return tuple(d.ite(m, n, o) for m, n, o in zip(me, new, old))
