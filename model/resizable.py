@@ -13,76 +13,16 @@ is fixed in docs/choices.md; clauses R1 to R14, G1 and G2 of the contract.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from typing import Any
 
 from .domain import Domain, Tree, Value
+from .pair import BORROWER, OWNER, ROLES, Out, RoleOp, State, by_role, mine, put, without
 from .records import Kind, Status
 
-OWNER, BORROWER = ROLES = (0, 1)
+__all__ = ["BORROWER", "OWNER", "ROLES", "Model", "Out", "RoleOp", "State"]
+
 _MISUSE, _REFUSED, _DONE, _STALE = map(int, (Status.MISUSE, Status.REFUSED, Status.DONE, Status.STALE))
-
-
-class State(NamedTuple):
-    """One pair and the devices under it. Bytes are bytes, counters count from 0."""
-
-    uses: Tree  # [role][type]         the role's config has the type
-    common: Tree  # [type]             the type's entry is shared (also once one role is gone)
-    active: Tree  # [role]             the role is attached
-    owner: Value  # role OWNER has become an owner (a plain allocator has not)
-    behind: Value  # the borrower is still on `old`, its owner was remade (R14)
-    req: Tree  # [role][type][chunk]   published requirement
-    asked: Tree  # [type][chunk]       bytes asked for of the entry's buffer, 0: no buffer
-    old: Tree  # [type][chunk]         the same of what a borrower that is behind holds
-    used: Tree  # [type]               device bytes in use, by anyone
-    cap: Tree  # [type]                device bytes there are
-    gran: Tree  # [type]               the device rounds every buffer up to a multiple of this
-    seen: Tree  # [role]               reserved since the pending request
-    asking: Tree  # [role]             asked for a shrink and has not reserved since
-    pending: Value  # a request is not yet done
-    gen: Tree  # [role]                generation, as the role reads it
-    shrink_gen: Tree  # [role]         shrink generation, as the role reads it
-    planned: Tree  # [role]            has a plan; its requirement is req
-    ever: Tree  # [role]               a reserve once succeeded
-    bound: Tree  # [role]              a graph is bound
-    bound_gen: Tree  # [role]          generation when it was bound
-    held: Tree  # [role][type]         the bound graph has bytes in the type
-    stale: Tree  # [role]              history: memory of the bound graph was freed
-
-
-class RoleOp(NamedTuple):
-    """One operation of one role. Fields that a kind does not name are ignored."""
-
-    kind: Value  # records.Kind; FREE is detach
-    role: Value = OWNER
-    uses: Tree = ()  # [type]          NEW, BORROW: the candidate's config has the type
-    clean: Value = True  # BORROW: the candidate could become an owner (`could_own`)
-    other: Value = OWNER  # BORROW: the role that is asked to share
-    need: Tree = ()  # [type][chunk]   RESERVE, ALLOC: the graph's requirement; BORROW: the candidate's own
-    plannable: Value = True  # RESERVE, MEASURE, ALLOC: planning works
-    match: Value = True  # ALLOC: the plan was made for this graph; BORROW: the candidate has a plan
-    inject: Tree = ()  # [type]        every allocation on the type fails
-    fail_nth: Value = 0  # the n-th device allocation of the operation fails, 0: none
-    unchecked: Value = False  # COMPUTE: do not compare generations (R12's counter-test)
-    type: Value = 0  # CAPACITY: which device
-    value: Value = 0  # CAPACITY: its bytes from now on
-
-
-class Out(NamedTuple):
-    """What the caller sees, beside the state."""
-
-    status: Value  # records.Status
-    failed: Tree  # [type]             this entry's allocation failed
-    allocations: Value  # device allocations tried
-    touched: Value = False  # COMPUTE: ran on memory that is gone
-
-    @property
-    def ok(self) -> Value:
-        return self.status == _DONE
-
-
-def put(seq: Tree, i: int, x: Tree) -> Tree:
-    """`seq` with element i replaced."""
-    return seq[:i] + (x,) + seq[i + 1 :]
 
 
 class Model:
@@ -112,7 +52,7 @@ class Model:
     def step(self, s: State, op: RoleOp) -> tuple[State, Out]:
         """The state after `op`, and what the caller sees. An inactive role may do nothing (MISUSE)."""
         d, me = self.d, tuple(op.role == r for r in ROLES)
-        here = d.any(*(d.all(m, a) for m, a in zip(me, s.active)))
+        here = mine(d, me, s.active)
 
         def member(arm: Any) -> Any:
             return lambda: d.choose(here, lambda: arm(s, me, op), lambda: self.misuse(s))
@@ -167,14 +107,14 @@ class Model:
         return self.d.any(*(x > 0 for entry in s.asked for x in entry))
 
     def own(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
-        may = self.d.any(*(self.d.all(m, self.could_own(s, r)) for m, r in zip(me, ROLES)))
+        may = mine(self.d, me, tuple(self.could_own(s, r) for r in ROLES))
         return self.only_if(may, s._replace(owner=True), s)
 
     def may_borrow(self, s: State, op: RoleOp) -> Value:
         """R1, R2: the candidate is clean, the other is a living owner without a borrower, types meet."""
         d = self.d
         free = d.all(op.other == OWNER, s.owner, s.active[OWNER], d.inv(s.active[BORROWER]))
-        meet = d.any(*(d.all(a, b) for a, b in zip(s.uses[OWNER], op.uses)))
+        meet = d.any(*map(d.all, s.uses[OWNER], op.uses))
         return d.all(op.clean, free, meet)
 
     def borrow(self, s: State, op: RoleOp) -> tuple[State, Out]:
@@ -183,8 +123,8 @@ class Model:
         return self.only_if(may, self.attach(s, op), s)
 
     def attach(self, s: State, op: RoleOp) -> State:
-        def join(of_owner: Tree, mine: Tree) -> Tree:
-            return (of_owner[OWNER], mine)
+        def join(both: Tree, of_borrower: Tree) -> Tree:
+            return (both[OWNER], of_borrower)
 
         return s._replace(
             uses=join(s.uses, op.uses), common=tuple(map(self.d.all, s.uses[OWNER], op.uses)),
@@ -197,27 +137,22 @@ class Model:
     def forget(self, s: State, me: Tree) -> State:
         """The roles of `me` have no requirement, plan, bound graph or request of their own any more."""
         d = self.d
-
-        def without(xs: Tree) -> Tree:
-            return tuple(d.all(x, d.inv(m)) for x, m in zip(xs, me))
-
-        return s._replace(
-            req=tuple(d.ite(m, self.no_need, q) for m, q in zip(me, s.req)), planned=without(s.planned),
-            ever=without(s.ever), bound=without(s.bound), stale=without(s.stale), asking=without(s.asking),
-            seen=without(s.seen),
-        )  # fmt: skip
+        flags = ("planned", "ever", "bound", "stale", "asking", "seen")
+        off = {name: without(d, getattr(s, name), me) for name in flags}
+        return s._replace(req=by_role(d, me, (self.no_need,) * 2, s.req), **off)
 
     def detach(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
         """R8, R11: shared entries live until the last role is gone; the first to go starts a shrink."""
         d = self.d
-        left = d.any(*(d.all(a, d.inv(m)) for a, m in zip(s.active, me)))
-        gone = self.forget(s._replace(active=tuple(d.all(a, d.inv(m)) for a, m in zip(s.active, me))), me)
+        stay = without(d, s.active, me)
+        left = d.any(*stay)
+        gone = self.forget(s._replace(active=stay), me)
         for t in self.types:
-            mine = d.any(*(d.all(m, u[t]) for m, u in zip(me, s.uses)))
-            dies = d.any(d.inv(left), d.all(mine, d.inv(s.common[t])), d.all(me[OWNER], s.behind))
+            own = mine(d, me, tuple(u[t] for u in s.uses))
+            dies = d.any(d.inv(left), d.all(own, d.inv(s.common[t])), d.all(me[OWNER], s.behind))
             gone = d.ite(dies, self.drop(gone, t), gone)
         gone = d.choose(d.all(s.behind, me[BORROWER]), lambda: self.drop_old(gone), lambda: gone)
-        gone = gone._replace(uses=tuple(d.ite(m, self.no_type, u) for m, u in zip(me, gone.uses)),
+        gone = gone._replace(uses=by_role(d, me, (self.no_type,) * 2, gone.uses),
                              owner=d.all(gone.owner, d.inv(me[OWNER])))  # fmt: skip
         gone = d.ite(d.all(s.behind, me[OWNER]), self.onto_old(gone), gone)
         over = gone._replace(pending=False, seen=self.nobody)
@@ -233,8 +168,8 @@ class Model:
             moved = new._replace(old=put(new.old, t, s.asked[t]), asked=put(new.asked, t, self.empty))
             new = d.ite(keeps, moved, self.drop(new, t))
         new = new._replace(
-            behind=s.active[BORROWER], pending=False, seen=self.nobody, gen=(s.gen[OWNER] + 1, s.gen[BORROWER]),
-            shrink_gen=tuple(d.ite(a, g + 1, g) for a, g in zip(s.active, s.shrink_gen)),
+            behind=s.active[BORROWER], pending=False, seen=self.nobody,
+            gen=(s.gen[OWNER] + 1, s.gen[BORROWER]), shrink_gen=self.up(s.active, s.shrink_gen),
         )  # fmt: skip
         out: tuple[State, Out] = d.ite(d.all(me[OWNER], s.owner), self.done(new), self.misuse(s))
         return out
@@ -260,22 +195,24 @@ class Model:
         return out
 
     def start_shrink(self, s: State) -> State:
-        up = tuple(self.d.ite(a, g + 1, g) for a, g in zip(s.active, s.shrink_gen))
-        return s._replace(pending=True, seen=self.nobody, shrink_gen=up)
+        return s._replace(pending=True, seen=self.nobody, shrink_gen=self.up(s.active, s.shrink_gen))
+
+    def up(self, who: Tree, counters: Tree) -> Tree:
+        """Counters [role], one more for each role of `who`."""
+        return by_role(self.d, who, tuple(c + 1 for c in counters), counters)
 
     def shrink_due(self, s: State, me: Tree, t: int) -> Value:
         """R6: a common entry when all who take part were seen, a private one when its role asked."""
         d = self.d
         all_seen = d.all(s.pending, *(d.any(d.inv(self.part(s, r, t)), s.seen[r]) for r in ROLES))
-        mine = d.any(*(d.all(m, a) for m, a in zip(me, s.asking)))
-        return d.ite(s.common[t], all_seen, mine)
+        return d.ite(s.common[t], all_seen, mine(d, me, s.asking))
 
     def finish_shrink(self, s: State, me: Tree) -> State:
         """After a successful reserve: the role's own request is met; the pair's when all were seen."""
         d = self.d
-        over = d.all(s.pending, *(d.any(d.inv(a), n) for a, n in zip(s.active, s.seen)))
+        over = d.all(s.pending, *(d.any(d.inv(s.active[r]), s.seen[r]) for r in ROLES))
         return s._replace(
-            asking=tuple(d.all(a, d.inv(m)) for a, m in zip(s.asking, me)),
+            asking=without(d, s.asking, me),
             pending=d.all(s.pending, d.inv(over)), seen=d.ite(over, self.nobody, s.seen),
         )  # fmt: skip
 
@@ -294,19 +231,21 @@ class Model:
         late = d.all(me[BORROWER], s.behind)
         s = d.choose(late, lambda: self.catch_up(before), lambda: before)
         s = self.publish(s, me, op)
-        live, failed, tried = True, (), 0
+        failed: Tree = ()
+        live, tried = True, 0
         for t in self.types:
             s, fail, tried = self.refit(s, me, op, t, live, tried)
-            live, failed = d.all(live, d.inv(fail)), failed + (fail,)
+            live, failed = d.all(live, d.inv(fail)), (*failed, fail)
         good = self.finish_shrink(s, me)._replace(ever=tuple(map(d.any, s.ever, me)))
         s = d.ite(live, good, self.after_failure(s, me))
         return s, Out(d.ite(live, _DONE, _REFUSED), failed, tried)
 
     def publish(self, s: State, me: Tree, op: RoleOp) -> State:
         d = self.d
+        counts = tuple(d.all(m, s.pending) for m in me)
         return s._replace(
-            req=tuple(d.ite(m, op.need, q) for m, q in zip(me, s.req)), planned=tuple(map(d.any, s.planned, me)),
-            seen=tuple(d.any(n, d.all(m, s.pending)) for m, n in zip(me, s.seen)),
+            req=by_role(d, me, (op.need,) * 2, s.req), planned=tuple(map(d.any, s.planned, me)),
+            seen=tuple(map(d.any, s.seen, counts)),
         )  # fmt: skip
 
     def catch_up(self, s: State) -> State:
@@ -338,11 +277,11 @@ class Model:
     ) -> tuple[State, Value, Value]:
         """Make one entry fit; `live` is false once an earlier entry failed. R4, R5, R6, R9."""
         d = self.d
-        mine = d.any(*(d.all(m, u[t]) for m, u in zip(me, s.uses)))
+        own = mine(d, me, tuple(u[t] for u in s.uses))
         want = self.want(s, t)
-        grow = d.any(*(w > x for w, x in zip(want, self.real(s, t, s.asked[t]))))
-        differ = d.any(*(w != x for w, x in zip(want, s.asked[t])))
-        move = d.all(live, mine, d.any(grow, d.all(differ, self.shrink_due(s, me, t))))
+        grow = d.any(*map(operator.gt, want, self.real(s, t, s.asked[t])))
+        differ = d.any(*map(operator.ne, want, s.asked[t]))
+        move = d.all(live, own, d.any(grow, d.all(differ, self.shrink_due(s, me, t))))
         out: tuple[State, Value, Value] = d.choose(
             move, lambda: self.replace(s, op, t, want, tried), lambda: (s, False, tried)
         )
@@ -353,7 +292,7 @@ class Model:
         d = self.d
         freed = self.bump(self.drop(s, t), t)
         got, fail = 0, False
-        for need, real in zip(want, self.real(s, t, want)):
+        for need, real in zip(want, self.real(s, t, want), strict=True):
             asks = d.all(need > 0, d.inv(fail))
             tried = d.ite(asks, tried + 1, tried)
             full = freed.used[t] + got + real > s.cap[t]
@@ -364,7 +303,7 @@ class Model:
 
     def bump(self, s: State, t: int) -> State:
         """R7: every role that takes part in the entry sees the change."""
-        return s._replace(gen=tuple(self.d.ite(self.part(s, r, t), s.gen[r] + 1, s.gen[r]) for r in ROLES))
+        return s._replace(gen=self.up(tuple(self.part(s, r, t) for r in ROLES), s.gen))
 
     def drop(self, s: State, t: int) -> State:
         """Free the entry's chunks; graphs bound to them are stale from now on."""
@@ -390,8 +329,8 @@ class Model:
     def holding(self, s: State, role: int, t: int) -> Tree:
         """Bytes asked for, by chunk, of the entry that the role uses now (zeros where it uses none)."""
         d = self.d
-        mine = s.asked[t] if role == OWNER else d.ite(s.behind, s.old[t], s.asked[t])
-        return d.ite(d.all(s.active[role], s.uses[role][t]), mine, self.empty)
+        entry = s.asked[t] if role == OWNER else d.ite(s.behind, s.old[t], s.asked[t])
+        return d.ite(d.all(s.active[role], s.uses[role][t]), entry, self.empty)
 
     def owned(self, s: State, role: int) -> Tree:
         """R13: device bytes by type, every byte counted with one role: what both use, with the owner."""
@@ -408,18 +347,16 @@ class Model:
     def fits(self, s: State, role: int) -> Value:
         """Every entry that the role uses still fits its requirement."""
         d = self.d
-        return d.all(
-            *(
-                d.any(d.inv(s.uses[role][t]), q <= x)
-                for t in self.types
-                for q, x in zip(s.req[role][t], self.real(s, t, self.holding(s, role, t)))
-            )
-        )
+        enough = []
+        for t in self.types:
+            have = self.real(s, t, self.holding(s, role, t))
+            enough.append(d.any(d.inv(s.uses[role][t]), d.all(*map(operator.le, s.req[role][t], have))))
+        return d.all(*enough)
 
     def alloc(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
         """G2, G4: bind by the plan, or reserve and bind (one type), or refuse."""
         d = self.d
-        ready = d.any(*(d.all(m, s.planned[r], op.match, self.fits(s, r)) for m, r in zip(me, ROLES)))
+        ready = mine(d, me, tuple(d.all(s.planned[r], op.match, self.fits(s, r)) for r in ROLES))
         uses = d.ite(me[OWNER], s.uses[OWNER], s.uses[BORROWER])
         single = sum(d.ite(u, 1, 0) for u in uses) == 1
 
@@ -434,7 +371,7 @@ class Model:
         held = [tuple(d.any(*(x > 0 for x in q)) for q in req) for req in s.req]
         return s._replace(
             bound=tuple(map(d.any, s.bound, me)), bound_gen=by_role(d, me, s.gen, s.bound_gen),
-            held=by_role(d, me, held, s.held), stale=tuple(d.all(x, d.inv(m)) for x, m in zip(s.stale, me)),
+            held=by_role(d, me, held, s.held), stale=without(d, s.stale, me),
         )  # fmt: skip
 
     def compute(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
@@ -442,18 +379,11 @@ class Model:
         d = self.d
         bound, stale = (d.ite(me[OWNER], *x) for x in (s.bound, s.stale))
         older = d.all(bound, d.inv(op.unchecked), self.outdated(s, me))
-        dropped = s._replace(bound=tuple(d.all(b, d.inv(d.all(m, older))) for m, b in zip(me, s.bound)),
-                             stale=tuple(d.all(b, d.inv(d.all(m, older))) for m, b in zip(me, s.stale)))  # fmt: skip
+        dropped = s._replace(bound=without(d, s.bound, me), stale=without(d, s.stale, me))
         status = d.ite(bound, d.ite(older, _STALE, _DONE), _MISUSE)
         touched = d.all(bound, d.inv(older), stale)
         return d.ite(older, dropped, s), Out(status, self.no_type, 0, touched)
 
     def outdated(self, s: State, me: Tree) -> Value:
         """The check of R12: the generation is another than when the graph was bound."""
-        d = self.d
-        return d.any(*(d.all(m, s.gen[r] != s.bound_gen[r]) for m, r in zip(me, ROLES)))
-
-
-def by_role(d: Any, me: Tree, new: Tree, old: Tree) -> Tree:
-    """By role: `new` for the roles of `me`, else `old`."""
-    return tuple(d.ite(m, n, o) for m, n, o in zip(me, new, old))
+        return mine(self.d, me, tuple(map(operator.ne, s.gen, s.bound_gen)))
