@@ -1,0 +1,43 @@
+# Two commands: `make check` runs the main job on the bundled allocator, `make test` passes the tests.
+# Both set up everything they need in .venv, from Python 3.10 or newer and a C++ compiler.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find package model spec native fuzz cli \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
+
+.PHONY: check test lint native-test clean
+
+check: $(VENV)/.installed
+	$(BIN)/gallocheck check --time 60s
+
+test: $(VENV)/.installed lint native-test
+	$(BIN)/python -m pytest -n 2 tests
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy -p gallocheck
+
+# The native tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
+native-test: $(VENV)/.ready
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DGALLOCHECK_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo > build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	$(BIN)/cmake --build build/sanitize --target native_tests >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	build/sanitize/native/native_tests
+
+$(VENV)/.ready: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "gallocheck needs Python 3.10 or newer; name one with make PYTHON=python3.x"; exit 3; }
+	@command -v c++ > /dev/null || command -v g++ > /dev/null || { echo "gallocheck needs a C++ compiler (c++ or g++ on the PATH); install one, then run make again"; exit 3; }
+	@mkdir -p build
+	@echo "setting up $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.ready $(SOURCES)
+	@echo "building and installing gallocheck"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+clean:
+	rm -rf build $(VENV)

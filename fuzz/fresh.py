@@ -1,0 +1,195 @@
+"""What a new allocator of the subject does with a graph, on devices without limit.
+
+This is the measure for every later use of the graph: the requirement that a
+reserve publishes (R), the places that any reserve must give again (P9), and
+the fault that is the plan's own, not the history's (reused against fresh).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ..model.planner import round_up
+from ..model.records import (
+    MAX_SRC,
+    UNLIMITED,
+    Flag,
+    Graph,
+    Kind,
+    Observation,
+    Op,
+    OpFlag,
+    Place,
+    Setup,
+    Status,
+    Tensor,
+    Trace,
+)
+from ..spec.lifetimes import output_pinned
+from ..spec.placement import Broken, Seen, judge
+
+HUGE = 2**40  #: bytes from which on a graph is only planned, never bound or computed
+
+
+class StepLike(Protocol):
+    @property
+    def obs(self) -> Observation: ...
+    @property
+    def places(self) -> tuple[Place, ...] | None: ...
+
+
+class RunLike(Protocol):
+    @property
+    def steps(self) -> list: ...  # of StepLike
+    @property
+    def death(self) -> object | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FreshPlan:
+    """`need[type]`: bytes asked for each chunk, None where the graph is refused or the subject died.
+
+    `broken` is what the plan itself breaks; `lost` says which bytes are not free after the last node (P10).
+    """
+
+    need: tuple[tuple[int, ...], ...] | None
+    places: tuple[Place, ...] | None
+    measured: tuple[int, ...] | None
+    broken: tuple[Broken, ...] = ()
+    lost: str = ""
+    died: bool = False
+
+
+def huge(graph: Graph) -> bool:
+    """Whether the graph is of sizes near the largest integer, which no machine can bind (P13)."""
+    return any(t.alloc_size >= HUGE for t in graph.tensors)
+
+
+def boundless(setup: Setup) -> Setup:
+    return replace(setup, types=tuple(replace(t, capacity=UNLIMITED) for t in setup.types))
+
+
+class Fresh:
+    """Asks the subject for fresh plans; remembers the answers.
+
+    `run` runs a trace on the subject in a process of its own and returns its steps.
+    """
+
+    def __init__(self, run: Callable[[Trace], RunLike], limit: int = 20_000) -> None:
+        self.run, self.limit = run, limit
+        self.known: dict[tuple[object, ...], FreshPlan] = {}
+
+    def plan(self, setup: Setup, config: int, graph: Graph, by_sched: bool = False) -> FreshPlan:
+        """The fresh plan of `graph` for an allocator of `setup.configs[config]`."""
+        alone = replace(boundless(setup), configs=(setup.configs[config],))
+        key = (alone, graph, by_sched)
+        if key not in self.known:
+            if len(self.known) >= self.limit:
+                self.known.clear()
+            self.known[key] = self.ask(alone, graph, by_sched)
+        return self.known[key]
+
+    def ask(self, setup: Setup, graph: Graph, by_sched: bool) -> FreshPlan:
+        plan = self.plan_once(setup, graph, by_sched)
+        if plan.places is None or plan.broken or by_sched:
+            return plan
+        return replace(plan, lost=self.lost_bytes(setup, graph, plan))
+
+    def plan_once(self, setup: Setup, graph: Graph, by_sched: bool) -> FreshPlan:
+        new = OpFlag.BY_SCHED if by_sched else OpFlag(0)
+        ops = [Op(Kind.NEW, 0, 0, flags=new), Op(Kind.RESERVE, 0)]
+        if not huge(graph):
+            ops.append(Op(Kind.ALLOC, 0))
+        ops += [Op(Kind.NEW, 1, 0, flags=new), Op(Kind.MEASURE, 1)]
+        run = self.run(Trace(setup, (graph,), tuple(ops)))
+        steps = run.steps
+        if len(steps) < 2:
+            return FreshPlan(None, None, None, died=True)
+        reserved = steps[1].obs
+        measured = None
+        if len(steps) == len(ops) and steps[-1].obs.status == Status.DONE:
+            measured = steps[-1].obs.measured
+        if reserved.status != Status.DONE:
+            return FreshPlan(None, None, measured)
+        need = reserved.asked
+        if huge(graph) or len(steps) < 3 or steps[2].obs.status != Status.DONE:
+            return FreshPlan(need, None, measured, died=len(steps) < 3)
+        places = steps[2].places
+        broken = () if by_sched else tuple(judge(see(setup, 0, graph, places, need, measured)))
+        return FreshPlan(need, places, measured, broken)
+
+    def lost_bytes(self, setup: Setup, graph: Graph, plan: FreshPlan) -> str:
+        """P10, from outside: after the last node, a tensor as large as the largest gap between the
+        outputs of a chunk must find room without the requirement growing."""
+        probe = with_probe(setup, graph, plan)
+        if probe is None:
+            return ""
+        longer, kind, size = probe
+        again = self.plan_once(setup, longer, False)
+        if again.need is None or again.places is None or again.places[: len(graph.tensors)] != plan.places:
+            return ""  # a planner that looks ahead plans another graph otherwise
+        assert plan.need is not None
+        before, after = sum(plan.need[kind]), sum(again.need[kind])
+        if after <= before:
+            return ""
+        return (
+            f"after the last node {size} bytes of type {kind} must be free in a row, but another node"
+            f" of that size raises the requirement from {before} to {after} bytes"
+        )
+
+
+def with_probe(setup: Setup, graph: Graph, plan: FreshPlan) -> tuple[Graph, int, int] | None:
+    """The graph with one more node that needs the largest gap left by the outputs; its type and size.
+
+    None where a result that nobody reads, and that is no output, makes "free" a matter of opinion.
+    """
+    tensors = graph.tensors
+    read = {s for t in tensors for s in t.src}
+    idle = [i for i, t in enumerate(tensors) if i not in read and not t.output and not t.prealloc]
+    if idle or not tensors or plan.places is None or plan.need is None:
+        return None
+    best = (0, 0)
+    for kind, chunks in enumerate(plan.need):
+        for c, top in enumerate(chunks):
+            held = sorted(
+                (p.offset, p.offset + round_up(t.alloc_size, setup.types[kind].alignment))
+                for i, (t, p) in enumerate(zip(tensors, plan.places, strict=True))
+                if not t.view and (p.type, p.chunk) == (kind, c) and output_pinned(graph, i)
+            )
+            at = 0
+            for begin, end in [*held, (top, top)]:
+                best = max(best, (begin - at, kind))
+                at = max(at, end)
+    size, kind = best
+    if size <= 0:
+        return None
+    slot = setup.configs[0].index(kind)
+    source = next((i for i, t in enumerate(tensors) if t.output), None)
+    src = () if source is None else (source,)
+    flags = Flag.OUTPUT if src else Flag.OUTPUT | Flag.LEAF
+    if not src:
+        return None
+    assert len(src) <= MAX_SRC
+    return Graph((*tensors, Tensor(size, src, flags, slot))), kind, size
+
+
+def see(
+    setup: Setup,
+    config: int,
+    graph: Graph,
+    places: tuple[Place, ...],
+    asked: tuple[tuple[int, ...], ...],
+    measured: tuple[int, ...] | None = None,
+) -> Seen:
+    """The judge's view of a plan: per-slot figures become per-type figures."""
+    slots = setup.configs[config]
+    real = tuple(
+        tuple(round_up(size, kind.granularity) for size in chunks)
+        for kind, chunks in zip(setup.types, asked, strict=True)
+    )
+    by_type = None
+    if measured is not None:
+        by_type = tuple(measured[slots.index(k)] if k in slots else 0 for k in range(len(setup.types)))
+    return Seen(setup.types, slots, graph, places, asked, real, by_type)

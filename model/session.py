@@ -1,0 +1,215 @@
+"""A whole session, predicted: allocators, plans, pairs and bound graphs.
+
+`Session.step` gives the observation that a subject shows which behaves exactly
+as docs/choices.md says. Rules live in resizable.py and planner.py; this file
+only keeps track of which allocator is which role of which pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from . import oracle, planner
+from .domain import Ints
+from .records import (
+    MAX_ALLOCS,
+    MAX_CHUNKS,
+    MAX_SLOTS,
+    Graph,
+    Kind,
+    Observation,
+    Op,
+    OpFlag,
+    Place,
+    Setup,
+    Status,
+)
+from .resizable import BORROWER, OWNER, Model, RoleOp, State
+
+MISUSE = Observation(Status.MISUSE)
+
+
+@dataclass
+class Pair:
+    """The state of one pair; a plain allocator is a pair of one."""
+
+    state: State
+
+
+@dataclass
+class Allocator:
+    """One allocator of the session: its config, its role, its plan and its bound graph."""
+
+    config: int
+    pair: Pair
+    role: int = OWNER
+    plan: Graph | None = None
+    bound: Graph | None = None
+    places: tuple[Place, ...] = ()
+
+
+@dataclass
+class Session:
+    """The executable reference of one session. Raises nothing: misuse is a status."""
+
+    setup: Setup
+    graphs: list[Graph] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        types = self.setup.types
+        self.model = Model(Ints, len(types), MAX_CHUNKS)
+        self.used: tuple[int, ...] = (0,) * len(types)
+        self.capacity = tuple(t.capacity for t in types)
+        self.granularity = tuple(t.granularity for t in types)
+        self.allocs: dict[int, Allocator] = {}
+
+    # -- what is seen ------------------------------------------------------------
+
+    def look(self, number: int) -> Observation:
+        """The observation of one allocator, nothing changed."""
+        a = self.allocs.get(number)
+        if a is None:
+            return replace(MISUSE, used=self.used)
+        s = a.pair.state
+        asked = tuple(self.model.holding(s, a.role, t) for t in range(len(self.used)))
+        real = [sum(self.model.real(s, t, chunks)) for t, chunks in enumerate(asked)]
+        return Observation(
+            Status.DONE,
+            generation=s.gen[a.role],
+            shrink_generation=s.shrink_gen[a.role],
+            used=self.used,
+            reported=self.by_slot(a, real),
+            measured=(0,) * MAX_SLOTS,
+            asked=tuple(map(trim, asked)),
+            owned=self.model.owned(s, a.role),
+        )
+
+    def by_slot(self, a: Allocator, by_type: list[int]) -> tuple[int, ...]:
+        """G3: a type that is listed twice counts once."""
+        slots = self.setup.configs[a.config]
+        first = [by_type[t] if slots.index(t) == k else 0 for k, t in enumerate(slots)]
+        return (*first, *(0,) * (MAX_SLOTS - len(slots)))
+
+    # -- one operation -------------------------------------------------------------
+
+    def step(self, op: Op) -> Observation:
+        """What the operation shows; for FREE only `used` is left to see, for CAPACITY too."""
+        graph = self.graphs[op.graph] if 0 <= op.graph < len(self.graphs) else None
+        if op.kind == Kind.CAPACITY:
+            return self.set_capacity(op)
+        if op.kind == Kind.NEW:
+            return self.new(op)
+        a = self.allocs.get(op.alloc)
+        if a is None or op.kind in (Kind.SYNC, Kind.RESET):
+            return replace(MISUSE, used=self.used)
+        if op.kind == Kind.LOOK:
+            return self.look(op.alloc)
+        if op.kind in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC):
+            return self.planned(op, a, graph)
+        if op.kind == Kind.BORROW:
+            return self.borrow(op, a)
+        return self.simple(op, a)
+
+    def new(self, op: Op) -> Observation:
+        possible = 0 <= op.alloc < MAX_ALLOCS and 0 <= op.other < len(self.setup.configs)
+        if not possible or op.alloc in self.allocs or op.flags & OpFlag.BY_SCHED:
+            return replace(MISUSE, used=self.used)
+        pair = Pair(self.model.init(self.capacity, self.granularity, self.used))
+        a = Allocator(op.other, pair)
+        self.play(a, RoleOp(Kind.NEW, uses=self.uses(a)))
+        self.allocs[op.alloc] = a
+        return self.look(op.alloc)
+
+    def uses(self, a: Allocator) -> tuple[bool, ...]:
+        return tuple(t in self.setup.configs[a.config] for t in range(len(self.used)))
+
+    def play(self, a: Allocator, op: RoleOp) -> tuple[Status, int]:
+        """Steps the pair's state with the devices as they are now; (status, allocations tried)."""
+        state = a.pair.state._replace(used=self.used, cap=self.capacity)
+        a.pair.state, out = self.model.step(state, op)
+        self.used = a.pair.state.used
+        return Status(out.status), int(out.allocations)
+
+    def set_capacity(self, op: Op) -> Observation:
+        if not 0 <= op.other < len(self.used):
+            return replace(MISUSE, used=self.used)
+        self.capacity = tuple(op.value if t == op.other else c for t, c in enumerate(self.capacity))
+        return Observation(Status.DONE, used=self.used)
+
+    def simple(self, op: Op, a: Allocator) -> Observation:
+        """Operations that name no graph and no other allocator."""
+        status, _ = self.play(a, RoleOp(op.kind, a.role, unchecked=bool(op.flags & OpFlag.UNCHECKED)))
+        if op.kind == Kind.FREE:
+            del self.allocs[op.alloc]
+            return Observation(status, used=self.used)
+        if op.kind == Kind.REMAKE and status == Status.DONE:
+            a.plan = a.bound = None
+        if status == Status.STALE:
+            a.bound = None
+        seen = replace(self.look(op.alloc), status=status)
+        if op.kind == Kind.COMPUTE and status == Status.DONE:
+            assert a.bound is not None
+            seen = replace(seen, digest=oracle.digest(a.bound))
+        return seen
+
+    def borrow(self, op: Op, a: Allocator) -> Observation:
+        """R1, R2: the candidate leaves its own pair of one and joins the owner's."""
+        other = self.allocs.get(op.other)
+        if other is None or other.pair is a.pair:
+            return replace(self.look(op.alloc), status=Status.REFUSED)
+        mine = a.pair.state
+        ask = RoleOp(
+            Kind.BORROW,
+            BORROWER,
+            uses=self.uses(a),
+            clean=a.role == OWNER and self.model.could_own(mine, OWNER),
+            other=other.role,
+            need=mine.req[OWNER],
+            match=mine.planned[OWNER],
+        )
+        status, _ = self.play(other, ask)
+        if status == Status.DONE:
+            a.pair, a.role = other.pair, BORROWER
+        return replace(self.look(op.alloc), status=status)
+
+    def planned(self, op: Op, a: Allocator, graph: Graph | None) -> Observation:
+        """Reserve, measure or alloc of a graph."""
+        if graph is None:
+            return replace(self.look(op.alloc), status=Status.MISUSE)
+        plan = planner.plan(self.setup.types, self.setup.configs[a.config], graph)
+        need = pad(plan.need) if plan else self.model.no_need
+        match = a.plan == graph
+        ask = RoleOp(
+            op.kind,
+            a.role,
+            need=need,
+            plannable=plan is not None,
+            match=match,
+            inject=tuple(bool(op.fail_types >> t & 1) for t in range(len(self.used))),
+            fail_nth=op.fail_nth,
+        )
+        ready = match and self.model.fits(a.pair.state, a.role)
+        status, tried = self.play(a, ask)
+        replans = op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and not ready and sum(self.uses(a)) == 1)
+        if plan and replans:
+            a.plan = graph
+        if op.kind == Kind.ALLOC and status == Status.DONE:
+            assert plan is not None
+            a.bound, a.places = graph, plan.places
+        seen = replace(self.look(op.alloc), status=status, allocations=tried)
+        if op.kind == Kind.MEASURE and plan:
+            seen = replace(seen, measured=self.by_slot(a, [sum(chunks) for chunks in plan.need]))
+        return seen
+
+
+def trim(chunks: tuple[int, ...]) -> tuple[int, ...]:
+    """Without trailing zeros."""
+    n = len(chunks)
+    while n and chunks[n - 1] == 0:
+        n -= 1
+    return chunks[:n]
+
+
+def pad(need: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Each type's chunks padded with zeros to MAX_CHUNKS."""
+    return tuple((*chunks, *(0,) * (MAX_CHUNKS - len(chunks))) for chunks in need)
