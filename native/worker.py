@@ -1,0 +1,295 @@
+"""Runs traces on a subject that lives in a process of its own: its death is a verdict, not ours."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.records import Cap, Trace
+from . import packet, zygote
+from .header import SubjectError, ffi, load, plant
+from .packet import Death, Packed, Run, StepSeen
+
+__all__ = ["Death", "LocalRunner", "Run", "StepSeen", "SubjectError", "Worker"]
+
+_BOOT = "import json, sys; sys.path[:], module, rest = json.loads(sys.argv[1]); " + (
+    "import importlib; importlib.import_module(module).main(*rest)"
+)
+_FIRST_BLOCK = 1 << 20
+_LAST_BYTES, _LAST_LINES = 4096, 20
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS}
+
+
+class LocalRunner:
+    """The interface of Worker in this process: for subjects that are trusted not to die."""
+
+    def __init__(self, library_path: str | os.PathLike[str], defect: int = 0) -> None:
+        self.path = os.fspath(library_path)
+        self._lib = load(library_path)
+        plant(self._lib, library_path, defect)
+        self.capabilities = Cap(self._lib.gc_capabilities())
+        self.describe: str = ffi.string(self._lib.gc_describe()).decode(errors="replace")
+
+    def run(self, trace: Trace, fresh: bool = False) -> Run:
+        """As Worker.run; `fresh` means nothing here."""
+        packed, parts = packet.plan(trace)
+        block = bytearray(packed.size)
+        for at, data in parts:
+            block[at : at + len(data)] = data
+        packet.execute(self._lib, ffi.from_buffer("char[]", block, require_writable=True) + 0)
+        return packet.unpack(packed, block)
+
+    def close(self) -> None:
+        self._lib.gc_plant(0)
+
+    def __enter__(self) -> LocalRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(slots=True)
+class _Child:
+    process: int
+    ask: socket.socket
+
+
+class Worker:
+    """A subject in a process of its own, warm; replaced when it dies.
+
+    `timeout`: seconds that one operation may take without getting on; after it the
+    subject hangs. `limit`: seconds for a whole trace. Close it, or use it as a
+    context manager. Not to be shared between threads.
+    Raises SubjectError where the library cannot be used (see header.load, header.plant).
+    """
+
+    def __init__(
+        self, library_path: str | os.PathLike[str], defect: int = 0, timeout: float = 5.0, limit: float = 60.0
+    ) -> None:
+        self.path = os.path.abspath(os.fspath(library_path))
+        self.timeout, self.limit = timeout, limit
+        self._child: _Child | None = None
+        self._errors = tempfile.TemporaryFile(buffering=0)
+        os.set_blocking(self._errors.fileno(), True)
+        self._block = os.memfd_create("gallocheck")
+        self._memory = self._map(_FIRST_BLOCK)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._zygote = self._start(theirs, defect)
+        self._finalizer = weakref.finalize(
+            self, _end, self._control, self._zygote, self._block, self._errors
+        )
+        try:
+            self._greet(self._control, "could not be loaded")
+            self._fork()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, trace: Trace, fresh: bool = False) -> Run:
+        """Runs the trace, and says what was seen of it. The trace must be legal (fuzz.legal).
+
+        `fresh`: in a child that has run nothing before. A subject that dies ends the
+        run with a Death; the next run gets a new child.
+        """
+        packed, parts = packet.plan(trace)
+        if packed.size > len(self._memory):
+            self._memory = self._map(max(packed.size, 2 * len(self._memory)))
+        if fresh:
+            self._drop()
+        for _ in range(3):
+            death = self._execute(parts)
+            if packet.where(self._memory)[0] != packet.IDLE:
+                break  # else it was killed from outside between two traces: nothing was run
+        else:
+            raise SubjectError(f"{self.path} dies before it runs anything: {_tail(self._errors)}")
+        run = packet.unpack(packed, self._memory)
+        if death is not None:
+            run.death = _placed(death, packed, self._memory, run)
+        return run
+
+    def close(self) -> None:
+        """Ends the subject and its helper processes; leaves none behind. May be called again."""
+        self._drop()
+        self._finalizer()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _map(self, size: int) -> mmap.mmap:
+        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.ftruncate(self._block, size)
+        return mmap.mmap(self._block, size)
+
+    def _start(self, theirs: socket.socket, defect: int) -> subprocess.Popen[bytes]:
+        descriptors = (theirs.fileno(), self._block, self._errors.fileno())
+        call = [sys.path, zygote.__name__, [*descriptors, self.path, defect]]
+        return subprocess.Popen(
+            [sys.executable, "-c", _BOOT, json.dumps(call)],
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+            stdout=self._errors,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is for us; they go when we do
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+
+    def _greet(self, ask: socket.socket, fault: str) -> dict[str, Any]:
+        """What the other side says of itself when it has started."""
+        ready = _readable(ask, max(30.0, self.timeout))
+        raw = _receive(ask) if ready else b""
+        if not raw:
+            how = "it died" if ready else "it hangs"
+            raise SubjectError(f"{self.path} {fault}: {how}. Its last words: {_tail(self._errors) or 'none'}")
+        said: dict[str, Any] = json.loads(raw)
+        if "error" in said:
+            raise SubjectError(said["error"])
+        return said
+
+    def _fork(self) -> _Child:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(self._control, [zygote.FORK], [theirs.fileno()])
+            reply = _receive(self._control)
+        if not reply:
+            ours.close()
+            raise SubjectError(f"{self.path}: the process that loads it was killed; start again.")
+        self._child = _Child(zygote.FORKED.unpack(reply)[0], ours)
+        said = self._greet(ours, "died when asked what it is")
+        self.capabilities = Cap(said["capabilities"])
+        self.describe: str = said["describe"]
+        return self._child
+
+    def _execute(self, parts: list[tuple[int, bytes]]) -> Death | None:
+        """Runs what is packed; None when it came to its end."""
+        child = self._child or self._fork()
+        if os.fstat(self._errors.fileno()).st_size:
+            os.ftruncate(self._errors.fileno(), 0)
+            os.lseek(self._errors.fileno(), 0, os.SEEK_SET)
+        for at, data in parts:
+            self._memory[at : at + len(data)] = data
+        try:
+            child.ask.send(zygote.SERVE_ASK.pack(zygote.SERVE, len(self._memory)))
+            ended = self._await(child)
+        except BrokenPipeError:
+            ended = True
+        except BaseException:  # Ctrl-C: the child is in the middle of something
+            self._drop()
+            raise
+        if ended is None:
+            return None
+        status, killed = self._reap(grace=2.0 if ended else 0.0)
+        return _death(status, killed, self.timeout, _tail(self._errors))
+
+    def _await(self, child: _Child) -> bool | None:
+        """None: the trace was run. True: the socket closed. False: nothing gets on."""
+        if _readable(child.ask, self.timeout / 4):
+            return None if _receive(child.ask) else True
+        begin = since = time.monotonic()
+        last = packet.where(self._memory)
+        while not _readable(child.ask, self.timeout / 8):
+            now, here = time.monotonic(), packet.where(self._memory)
+            if here != last:
+                last, since = here, now
+            elif now - since >= self.timeout:
+                return False
+            if now - begin >= self.limit:
+                return False
+        return None if _receive(child.ask) else True
+
+    def _reap(self, grace: float) -> tuple[int, bool]:
+        """Ends the child, by force after `grace` seconds: (wait status, by force)."""
+        child, self._child = self._child, None
+        if child is None:
+            return 0, False
+        child.ask.close()
+        try:
+            self._control.send(zygote.REAP_ASK.pack(zygote.REAP, child.process, grace))
+            reply = _receive(self._control)
+        except OSError:
+            reply = b""
+        if not reply:  # the zygote was killed from outside; the child went with it
+            return signal.SIGKILL, True
+        status, killed = zygote.REAPED.unpack(reply)
+        return status, killed
+
+    def _drop(self) -> None:
+        self._reap(grace=0.0)
+
+
+def _end(control: socket.socket, process: subprocess.Popen[bytes], block: int, errors: Any) -> None:
+    """Closing the socket ends the zygote; its end ends its children."""
+    control.close()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    os.close(block)
+    errors.close()
+
+
+def _readable(ask: socket.socket, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(ask, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _receive(ask: socket.socket) -> bytes:
+    try:
+        return ask.recv(1 << 16)
+    except ConnectionError:
+        return b""
+
+
+def _tail(errors: Any) -> str:
+    """The last lines that the subject wrote."""
+    size = os.fstat(errors.fileno()).st_size
+    raw = os.pread(errors.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES))
+    return "\n".join(raw.decode(errors="replace").strip("\0\n").splitlines()[-_LAST_LINES:])
+
+
+def _death(status: int, killed: bool, timeout: float, words: str) -> Death:
+    code = os.waitstatus_to_exitcode(status)
+    if killed:
+        return Death(0, None, "hang", "", "SIGKILL", 0, words)
+    if code >= 0:
+        return Death(0, None, "exit", "", "", code, words)
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    kind = "abort" if -code == signal.SIGABRT else "fault" if -code in _FAULTS else "exit"
+    return Death(0, None, kind, "", name, 0, words)
+
+
+def _placed(death: Death, packed: Packed, block: mmap.mmap, run: Run) -> Death:
+    """The death with the step and the operation that it came at."""
+    phase, index = packet.where(block)
+    ops, name, step = packed.trace.ops, packet.PHASES[phase], 0
+    if phase == packet.CLOSE:
+        step = len(ops)
+    elif phase == packet.RUN:
+        step = len(run.steps)
+        if step < len(ops) and index < packed.main[step] or step == len(ops):
+            step, name = step - 1, "look"
+    elif phase == packet.PLACES:
+        step = len(run.steps) - 1
+    op = ops[step] if name in ("run", "look", "places") and step < len(ops) else None
+    return Death(step, op, death.kind, name, death.signal, death.code, death.stderr)

@@ -1,0 +1,126 @@
+"""The process that has a subject library loaded and forks a child for each subject.
+
+It runs `main` in a fresh interpreter: no thread and no memory of the caller's is
+in it. It talks over a socket of messages: 'F' with a descriptor forks a child that
+serves traces on it; 'R' reaps one. It ends when the socket closes. Children die with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from typing import Any
+
+from . import packet
+from .header import SubjectError, ffi, load, plant
+
+FORK, REAP, SERVE = b"F", b"R", b"S"
+FORKED = struct.Struct("=i")
+REAP_ASK = struct.Struct("=cid")  # 'R', process, seconds until it is killed
+REAPED = struct.Struct("=i?")  # wait status, killed by us
+SERVE_ASK = struct.Struct("=cQ")  # 'S', bytes of the block
+_PR_SET_PDEATHSIG = 1
+
+
+def main(control: int, block: int, errors: int, path: str, defect: int) -> None:
+    """`control`, `block`, `errors` are descriptors: the socket, the shared memory, the file for output."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    ask = socket.socket(fileno=control)
+    try:
+        lib = load(path)
+    except SubjectError as error:
+        ask.send(json.dumps({"error": str(error)}).encode())
+        return
+    ask.send(b"{}")
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(ask, 64, 1)
+        if not message:
+            return
+        if message == FORK:
+            _fork(ask, lib, block, descriptors[0], path, defect)
+        else:
+            _, child, grace = REAP_ASK.unpack(message)
+            ask.send(REAPED.pack(*_reap(child, grace)))
+
+
+def _fork(ask: socket.socket, lib: Any, block: int, descriptor: int, path: str, defect: int) -> None:
+    zygote = os.getpid()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            ask.close()
+            _become_subject(zygote)
+            _serve(lib, block, socket.socket(fileno=descriptor), path, defect)
+            code = 0
+        except BaseException:  # the last line of defence: nothing may run on in the forked copy
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(descriptor)
+    _own_group(child)
+    ask.send(FORKED.pack(child))
+
+
+def _own_group(process: int) -> None:
+    try:  # both sides do it, so that whoever comes first can rely on it
+        os.setpgid(process, process)
+    except (PermissionError, ProcessLookupError):
+        pass
+
+
+def _become_subject(zygote: int) -> None:
+    _own_group(os.getpid())
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != zygote:
+        os._exit(0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> None:
+    """Says what the subject is, then executes a packed trace for each message."""
+    try:
+        plant(lib, path, defect)
+    except SubjectError as error:
+        ask.send(json.dumps({"error": str(error)}).encode())
+        return
+    text = ffi.string(lib.gc_describe()).decode(errors="replace")
+    ask.send(json.dumps({"capabilities": int(lib.gc_capabilities()), "describe": text}).encode())
+    memory, start = None, None
+    while message := ask.recv(64):
+        _, size = SERVE_ASK.unpack(message)
+        if memory is None or len(memory) != size:
+            memory = mmap.mmap(block, size)
+            start = ffi.from_buffer("char[]", memory, require_writable=True)
+        packet.execute(lib, start + 0)
+        ask.send(SERVE)
+
+
+def _reap(child: int, grace: float) -> tuple[int, bool]:
+    """Waits for the child; kills it, and all that it started, after `grace` seconds."""
+    deadline = time.monotonic() + grace
+    pause, killed = 0.0002, False
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() >= deadline:
+            killed = True
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    try:  # before it is reaped, so that the number cannot be another's by now
+        os.killpg(child, signal.SIGKILL)
+    except (PermissionError, ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1], killed
