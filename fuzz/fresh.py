@@ -59,6 +59,7 @@ class FreshPlan:
     measured: tuple[int, ...] | None
     broken: tuple[Broken, ...] = ()
     lost: str = ""
+    probed: bool = False
     died: bool = False
 
 
@@ -95,7 +96,8 @@ class Fresh:
         plan = self.plan_once(setup, graph, by_sched)
         if plan.places is None or plan.broken or by_sched:
             return plan
-        return replace(plan, lost=self.lost_bytes(setup, graph, plan))
+        lost = self.lost_bytes(setup, graph, plan)
+        return replace(plan, lost=lost or "", probed=lost is not None)
 
     def plan_once(self, setup: Setup, graph: Graph, by_sched: bool) -> FreshPlan:
         new = OpFlag.BY_SCHED if by_sched else OpFlag(0)
@@ -120,16 +122,17 @@ class Fresh:
         broken = () if by_sched else tuple(judge(see(setup, 0, graph, places, need, measured)))
         return FreshPlan(need, places, measured, broken)
 
-    def lost_bytes(self, setup: Setup, graph: Graph, plan: FreshPlan) -> str:
+    def lost_bytes(self, setup: Setup, graph: Graph, plan: FreshPlan) -> str | None:
         """P10, from outside: after the last node, a tensor as large as the largest gap between the
-        outputs of a chunk must find room without the requirement growing."""
+        outputs of a chunk must find room without the requirement growing. '' where it does, None where
+        the graph cannot be probed."""
         probe = with_probe(setup, graph, plan)
         if probe is None:
-            return ""
+            return None
         longer, kind, size = probe
         again = self.plan_once(setup, longer, False)
         if again.need is None or again.places is None or again.places[: len(graph.tensors)] != plan.places:
-            return ""  # a planner that looks ahead plans another graph otherwise
+            return None  # a planner that looks ahead plans another graph otherwise
         assert plan.need is not None
         before, after = sum(plan.need[kind]), sum(again.need[kind])
         if after <= before:

@@ -7,7 +7,9 @@ only keeps track of which allocator is which role of which pair.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from . import oracle, planner
 from .domain import Ints
@@ -24,9 +26,21 @@ from .records import (
     Setup,
     Status,
 )
-from .resizable import BORROWER, OWNER, Model, RoleOp, State
+from .resizable import BORROWER, OWNER, Model, Out, RoleOp, State
 
 MISUSE = Observation(Status.MISUSE)
+
+Planning = Callable[[int, Graph], planner.Plan | None]  #: (config, graph) -> its plan, None: cannot be planned
+
+
+class Played(NamedTuple):
+    """One step of a pair's model: what the clauses of R are stated over."""
+
+    pair: Pair
+    before: State
+    op: RoleOp
+    after: State
+    out: Out
 
 
 @dataclass
@@ -50,10 +64,16 @@ class Allocator:
 
 @dataclass
 class Session:
-    """The executable reference of one session. Raises nothing: misuse is a status."""
+    """The executable reference of one session. Raises nothing: misuse is a status.
+
+    `planning` is the reference planner unless the plans of another subject are to be followed.
+    `last` is the last model step, None where the last operation was none of a pair.
+    """
 
     setup: Setup
     graphs: list[Graph] = field(default_factory=list)
+    planning: Planning | None = None
+    last: Played | None = None
 
     def __post_init__(self) -> None:
         types = self.setup.types
@@ -94,6 +114,7 @@ class Session:
 
     def step(self, op: Op) -> Observation:
         """What the operation shows; for FREE only `used` is left to see, for CAPACITY too."""
+        self.last = None
         graph = self.graphs[op.graph] if 0 <= op.graph < len(self.graphs) else None
         if op.kind == Kind.CAPACITY:
             return self.set_capacity(op)
@@ -127,6 +148,7 @@ class Session:
         """Steps the pair's state with the devices as they are now; (status, allocations tried)."""
         state = a.pair.state._replace(used=self.used, cap=self.capacity)
         a.pair.state, out = self.model.step(state, op)
+        self.last = Played(a.pair, state, op, a.pair.state, out)
         self.used = a.pair.state.used
         return Status(out.status), int(out.allocations)
 
@@ -172,11 +194,16 @@ class Session:
             a.pair, a.role = other.pair, BORROWER
         return replace(self.look(op.alloc), status=status)
 
+    def plan(self, config: int, graph: Graph) -> planner.Plan | None:
+        if self.planning is not None:
+            return self.planning(config, graph)
+        return planner.plan(self.setup.types, self.setup.configs[config], graph)
+
     def planned(self, op: Op, a: Allocator, graph: Graph | None) -> Observation:
         """Reserve, measure or alloc of a graph."""
         if graph is None:
             return replace(self.look(op.alloc), status=Status.MISUSE)
-        plan = planner.plan(self.setup.types, self.setup.configs[a.config], graph)
+        plan = self.plan(a.config, graph)
         need = pad(plan.need) if plan else self.model.no_need
         match = a.plan == graph
         ask = RoleOp(

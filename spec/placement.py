@@ -53,6 +53,11 @@ def judge(seen: Seen) -> list[Broken]:
     ]
 
 
+def judge_bound(seen: Seen) -> list[Broken]:
+    """What a binding breaks in buffers that may be larger than the plan needs."""
+    return [*preallocated(seen), *views(seen), *alignment(seen), *conflicts(seen), *inside(seen)]
+
+
 def exercised(seen: Seen) -> Counter[str]:
     """How often each clause's condition was really met by this plan."""
     n: Counter[str] = Counter()

@@ -1,0 +1,94 @@
+"""`gallocheck doctor`: what this machine has, and what each missing thing costs."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ..native import trees
+from ..native.library import library_path
+
+
+def first_line(command: list[str]) -> str:
+    """The first line that a command prints, '' where it cannot run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else ""
+
+
+def compiler() -> str:
+    names = [os.environ.get("CXX", ""), "c++", "g++", "clang++"]
+    return next((first_line([n, "--version"]) for n in names if n and shutil.which(n)), "")
+
+
+def cmake() -> str:
+    beside = Path(sys.executable).with_name("cmake")
+    found = str(beside) if beside.exists() else shutil.which("cmake")
+    return first_line([found, "--version"]) if found else ""
+
+
+def cuda_headers() -> str:
+    for root in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/usr"):
+        if root and Path(root, "include", "cuda.h").exists():
+            return str(Path(root, "include", "cuda.h"))
+    return ""
+
+
+def nvcc() -> str:
+    found = shutil.which("nvcc")
+    return found or ""
+
+
+def gpu() -> str:
+    if ctypes.util.find_library("cuda") is None:
+        return ""
+    return first_line(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+
+
+def bundled() -> str:
+    path = library_path("bundled")
+    return str(path) if path.exists() else ""
+
+
+def planted() -> str:
+    path = library_path("planted")
+    return str(path) if path.exists() else ""
+
+
+def cached_trees() -> str:
+    cache = trees.cache_dir()
+    built = sorted(p.name for p in cache.glob("*") if p.is_dir()) if cache.is_dir() else []
+    return f"{cache}: {', '.join(built)}" if built else ""
+
+
+CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
+    ("Python", lambda: sys.version.split()[0], ""),
+    ("bundled allocator", bundled, "gallocheck check cannot run; reinstall gallocheck"),
+    ("planted defects", planted, "no canary: a check cannot prove that it can fail; reinstall gallocheck"),
+    ("C++ compiler", compiler, "no ggml subject can be built, no emitted program compiled; install g++ or clang"),
+    ("CMake", cmake, "gallocheck itself cannot be rebuilt; pip install cmake"),
+    ("cached ggml trees", cached_trees, "the first check of ggml fetches and builds one (about a minute)"),
+    ("CUDA headers", cuda_headers, "nothing yet: the allocator runs on the emulated driver"),
+    ("nvcc", nvcc, "nothing yet: kernels are not needed by the clauses checked so far"),
+    ("GPU", gpu, "the real driver is not checked; everything else is, on the emulated one"),
+)
+
+
+def print_doctor(console: Console) -> None:
+    """A table of what is here and what a missing thing costs."""
+    table = Table("", "found", "what it costs")
+    for name, probe, cost in CHECKS:
+        found = probe()
+        table.add_row(name, found or "[red]missing[/red]", "" if found else cost)
+    console.print(table)

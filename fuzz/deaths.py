@@ -1,0 +1,62 @@
+"""Which clause an abort, a fault, a hang or a leak of the subject breaks, and the words for it."""
+
+from __future__ import annotations
+
+from ..model.records import Graph, Kind, Op, OpFlag
+from ..native.worker import Death
+from .alloc import History, Past, special
+from .ledger import Ledger
+
+#: operations that must be a status whatever happens, and the clause that says so
+BY_KIND = {
+    Kind.OWN: "R1",
+    Kind.BORROW: "R2",
+    Kind.SHRINK: "R6",
+    Kind.REMAKE: "R14",
+    Kind.SYNC: "C1",
+    Kind.RESET: "C4",
+}
+
+
+def describe(death: Death) -> str:
+    """One sentence: how it died, and the assertion if it printed one."""
+    words = {"abort": "aborted", "fault": "touched memory that is not mapped", "hang": "did not return"}
+    how = words.get(death.kind, f"ended the process ({death.kind})")
+    said = next((line.strip() for line in death.stderr if "assert" in line.lower() or "abort" in line.lower()), "")
+    if not said:
+        said = next((line.strip() for line in death.stderr if line.strip()), "")
+    return how + (f": {short(said)}" if said else "")
+
+
+def short(line: str) -> str:
+    """Without the directory of a source file, which differs from machine to machine."""
+    return " ".join(word.rsplit("/", 1)[-1] if "/" in word else word for word in line.split())[:200]
+
+
+def expected(op: Op, ledger: Ledger) -> bool:
+    """A compute without the generation check, on memory that is gone, must die: that is R12's proof."""
+    if op.kind != Kind.COMPUTE or not op.flags & OpFlag.UNCHECKED or op.alloc not in ledger.allocs:
+        return False
+    return ledger.stale(op.alloc)
+
+
+def blame(op: Op, ledger: Ledger, history: History) -> str:
+    """The clause that a death during `op` breaks."""
+    a = ledger.allocs.get(op.alloc)
+    past = history.past.get(op.alloc, Past())
+    if op.kind in BY_KIND:
+        return BY_KIND[op.kind]
+    if op.kind == Kind.COMPUTE:
+        return "R12" if ledger.stale(op.alloc) else "P3"
+    if past.failed:
+        return "G2"
+    if op.kind in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC) and a is not None:
+        graph: Graph = ledger.session.graphs[op.graph]
+        if past.measured is not None and op.kind == Kind.ALLOC:
+            return "P12"
+        if special(graph):
+            return "P13"
+        if op.kind == Kind.ALLOC and past.reserved not in (None, graph):
+            return "G4"
+        return "G2"
+    return "G5" if op.kind == Kind.FREE else "G2"

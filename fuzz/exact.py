@@ -1,0 +1,53 @@
+"""Every observation against the reference session, for subjects that declare Cap.EXACT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.records import Kind, Observation, Op, Place, Status, Trouble
+from ..model.session import Session
+from ..native.worker import StepSeen
+from ..spec.placement import spot
+
+FIELDS = ("generation", "shrink_generation", "used", "reported", "owned", "asked", "digest", "allocations")
+
+
+def differences(reference: Session, op: Op, seen: StepSeen) -> Iterator[tuple[str, str, str]]:
+    """Steps the reference; yields (what differs, expected, seen) for all that can be observed."""
+    want = reference.step(op)
+    if want.status != seen.obs.status:
+        yield "status", want.status.name, seen.obs.status.name
+        return
+    if want.status == Status.MISUSE:
+        return
+    if op.kind in (Kind.FREE, Kind.CAPACITY):
+        yield from compare("", want, seen.obs, ("used",))
+    else:
+        yield from compare("", want, seen.obs, FIELDS)
+        if op.kind == Kind.MEASURE:
+            yield from compare("", want, seen.obs, ("measured",))
+    for number, look in seen.looks.items():
+        yield from compare(f"allocator {number}'s ", reference.look(number), look, FIELDS[:-2])
+    if seen.obs.trouble:
+        yield "memory", "no trouble", str(Trouble(seen.obs.trouble))
+    if op.kind == Kind.ALLOC and seen.places is not None and op.alloc in reference.allocs:
+        yield from places(reference.allocs[op.alloc].places, seen.places, reference, op)
+
+
+def compare(
+    whose: str, want: Observation, have: Observation, names: tuple[str, ...]
+) -> Iterator[tuple[str, str, str]]:
+    for name in names:
+        expected, found = getattr(want, name), getattr(have, name)
+        if expected != found:
+            yield whose + name, str(expected), str(found)
+
+
+def places(
+    want: tuple[Place, ...], have: tuple[Place, ...], reference: Session, op: Op
+) -> Iterator[tuple[str, str, str]]:
+    sizes = [t.size for t in reference.graphs[op.graph].tensors]
+    for i, (expected, found) in enumerate(zip(want, have, strict=True)):
+        outside = expected.type < 0 and found.type < 0
+        if expected != found and not outside and sizes[i]:
+            yield f"place of tensor {i}", spot(expected), spot(found)

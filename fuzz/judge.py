@@ -1,0 +1,42 @@
+"""Run a trace on a subject and judge it: the one function that everything else calls."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ..model.records import Cap, Trace
+from ..native.worker import Run, Worker
+from .checker import Checker, Report
+from .fresh import Fresh
+
+
+class Judge:
+    """A subject in its process, and the fresh plans that are known of it.
+
+    `library`: path of a subject library. `defect`: number of a planted defect (0: none).
+    Raises SubjectError where the library cannot be used. A context manager.
+    """
+
+    def __init__(self, library: str, defect: int = 0, timeout: float = 5.0) -> None:
+        self.worker = Worker(library, defect=defect, timeout=timeout)
+        self.caps: Cap = self.worker.capabilities
+        self.describe: str = self.worker.describe
+        self.fresh = Fresh(self.worker.run)
+
+    def run(self, trace: Trace, anew: bool = False) -> Run:
+        """What the subject shows; `anew`: in a process that has run nothing before."""
+        return self.worker.run(trace, fresh=anew)
+
+    def judge(self, trace: Trace, anew: bool = False) -> Report:
+        """Runs and judges; the report's verdicts are in the order of the trace."""
+        run = self.run(trace, anew)
+        return Checker(trace, self.caps, self.fresh).check(run)
+
+    def close(self) -> None:
+        self.worker.close()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()

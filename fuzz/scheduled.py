@@ -1,0 +1,109 @@
+"""C: allocators that are driven through a tree's scheduler (C1, C2, C5).
+
+The scheduler splits a graph and adds copies of its own, so requirements are its
+business; what is judged is statuses, work in flight, readings and content.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model import oracle
+from ..model.records import Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble
+from ..native.worker import StepSeen
+
+
+@dataclass
+class Behind:
+    """One allocator behind a scheduler."""
+
+    in_flight: bool = False
+    failed: bool = False
+    bound: Graph | None = None
+    last: Observation | None = None
+
+
+class Books:
+    """Which allocators are behind a scheduler, and what was asked of them."""
+
+    def __init__(self, trace: Trace, caps: Cap) -> None:
+        self.trace, self.caps = trace, caps
+        self.known: dict[int, Behind] = {}
+
+    def has(self, number: int) -> bool:
+        return number in self.known
+
+    def step(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """(clause, message) of what the step breaks."""
+        obs = seen.obs
+        if op.kind == Kind.NEW and obs.status == Status.DONE:
+            self.known[op.alloc] = Behind(last=obs)
+        b = self.known.get(op.alloc)
+        if b is None or obs.status == Status.MISUSE:
+            return
+        yield from self.memory(op, obs, b)
+        yield from self.statuses(op, obs)
+        yield from self.readings(obs, b)
+        self.note(op, obs, b)
+
+    def memory(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+        if obs.trouble & Trouble.FREED_BUSY:
+            yield "C1", "a buffer was freed while work in flight used it"
+        if obs.trouble & Trouble.BAD_PREALLOC:
+            yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
+        if obs.trouble & Trouble.BAD_GUARD:
+            yield "P3", "bytes behind the end of a buffer were written"
+        if obs.trouble & Trouble.BAD_SOURCE:
+            yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
+        elif obs.trouble & Trouble.BAD_OUTPUT:
+            yield "P5", f"output {obs.bad_node} holds wrong bytes"
+        done = op.kind == Kind.COMPUTE and obs.status == Status.DONE and not op.flags & OpFlag.ASYNC
+        if done and b.bound is not None and not obs.trouble and obs.digest != oracle.digest(b.bound):
+            yield "P5", f"the outputs' digest is {obs.digest:#x}, it must be {oracle.digest(b.bound):#x}"
+
+    def statuses(self, op: Op, obs: Observation) -> Iterator[tuple[str, str]]:
+        """C2: a reservation that failed for good is told to the caller."""
+        everywhere = op.fail_types == (1 << len(self.trace.setup.types)) - 1
+        if everywhere and obs.allocations and obs.status == Status.DONE and op.kind in (Kind.RESERVE, Kind.ALLOC):
+            yield "C2", "every allocation failed, but the caller was told that it succeeded"
+
+    def readings(self, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+        """C5: what the scheduler reads goes up with every change of its allocator's buffers."""
+        if not self.caps & (Cap.RESIZABLE | Cap.GROUP) or b.last is None:
+            return
+        if obs.generation < b.last.generation or obs.shrink_generation < b.last.shrink_generation:
+            yield "C5", "a generation that the scheduler reads went down"
+        if any(b.last.asked) and obs.asked != b.last.asked and obs.generation == b.last.generation:
+            yield "C5", "buffers were replaced, but the generation that the scheduler reads stayed"
+
+    def note(self, op: Op, obs: Observation, b: Behind) -> None:
+        b.last = obs
+        done = obs.status == Status.DONE
+        if op.kind in (Kind.RESERVE, Kind.ALLOC):
+            b.failed = not done
+            b.bound = self.trace.graphs[op.graph] if op.kind == Kind.ALLOC and done else None
+        if op.kind == Kind.COMPUTE and done:
+            b.in_flight = bool(op.flags & OpFlag.ASYNC)
+        if op.kind in (Kind.SYNC, Kind.RESERVE):
+            b.in_flight = False
+        if op.kind == Kind.RESET:
+            b.bound = None
+        if op.kind == Kind.FREE:
+            del self.known[op.alloc]
+
+    def tally(self, op: Op, seen: StepSeen) -> Counter[str]:
+        """How often each clause was exercised; asked after `step`."""
+        n: Counter[str] = Counter()
+        b = self.known.get(op.alloc)
+        if op.kind in (Kind.RESERVE, Kind.ALLOC):
+            n["C1"] += bool(seen.obs.allocations)
+            n["C2"] += seen.obs.status == Status.REFUSED
+        if b is not None and self.caps & (Cap.RESIZABLE | Cap.GROUP):
+            n["C5"] += bool(seen.obs.allocations)
+        return n
+
+    def blame(self, op: Op) -> str:
+        """The clause that a death during `op` breaks: a failure must be a status (C2)."""
+        return "C1" if op.kind == Kind.SYNC else "C4" if op.kind == Kind.RESET else "C2"

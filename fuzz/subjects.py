@@ -1,0 +1,75 @@
+"""Subjects by name: bundled, ggml, ggml-resizable, or the path of a subject library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model.records import Cap
+from ..native import trees
+from ..native.library import library_path
+
+NAMES = ("bundled", "ggml", "ggml-resizable")
+
+
+class UnknownSubject(ValueError):
+    """A subject that does not exist; one sentence; exit code 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A subject library and where its source is ('' where it has none of its own)."""
+
+    name: str
+    library: str
+    source: str = ""
+
+
+def resolve(name: str, source: str | None, say: Callable[[str], None]) -> Subject:
+    """Finds or builds the subject. `say` is told what takes time.
+
+    Raises UnknownSubject, or trees.TreeError where a tree cannot be fetched, read or compiled.
+    """
+    if name.startswith("ggml"):
+        if name not in NAMES:
+            raise UnknownSubject(unknown(name))
+        tree = trees.locate(Path(source)) if source else trees.pinned(say)
+        variant = "resizable" if name == "ggml-resizable" else "plain"
+        return Subject(name, str(trees.build(tree, variant, say)), str(tree))
+    if source:
+        raise UnknownSubject(
+            f"--source {source} goes with --subject ggml, not with {name!r}; add --subject ggml."
+        )
+    if name == "bundled":
+        return Subject(name, str(library_path("bundled")))
+    if name.endswith((".so", ".dylib")) or Path(name).is_file():
+        return Subject(Path(name).name, name)
+    raise UnknownSubject(unknown(name))
+
+
+def unknown(name: str) -> str:
+    return (
+        f"There is no subject {name!r}; name {', '.join(NAMES)},"
+        " or the path of a shared library that exports native/include/gallocheck.h."
+    )
+
+
+def applies(clause: str, caps: Cap) -> bool:
+    """Whether a subject of these capabilities is held to the clause."""
+    letter = clause[0]
+    if letter in "PG":
+        return bool(caps & Cap.PLAN)
+    if letter == "R":
+        if clause == "R13":
+            return bool(caps & Cap.BREAKDOWN)
+        if clause == "R14":
+            return bool(caps & Cap.REMAKE)
+        if clause in ("R1", "R2"):
+            return bool(caps & Cap.RESIZABLE)
+        return bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    if clause in ("C1", "C2"):
+        return bool(caps & Cap.SCHED)
+    if clause == "C5":
+        return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    return False
