@@ -1,0 +1,92 @@
+#include "buffer.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "defects.h"
+
+namespace gc {
+namespace {
+
+// For calls that cannot fail unless the code above is wrong.
+void must(cuda::result r) {
+    if (r != cuda::success) {
+        std::fprintf(stderr, "gallocheck: CUDA driver error %d\n", r);
+        std::abort();
+    }
+}
+
+uint64_t range(const device & d, uint64_t size) {
+    return (size + d.page - 1) / d.page * d.page;
+}
+
+bool make_buffer(const device & d, uint64_t asked, buffer & b) {
+    const cuda::location where = {cuda::on_device, d.ordinal};
+    cuda::allocation_prop prop{};
+    prop.type = cuda::pinned_memory;
+    prop.where = where;
+    b.size = d.real(asked);
+    if (d.api->mem_create(&b.memory, b.size, &prop, 0) != cuda::success) {
+        b = {};
+        return false;
+    }
+    if (d.api->mem_address_reserve(&b.base, range(d, b.size), 0, 0, 0) != cuda::success) {
+        must(d.api->mem_release(b.memory));
+        b = {};
+        return false;
+    }
+    const cuda::access_desc access = {where, cuda::access_read_write};
+    must(d.api->mem_map(b.base, b.size, 0, b.memory, 0));
+    must(d.api->mem_set_access(b.base, b.size, &access, 1));
+    return true;
+}
+
+void free_buffer(const device & d, buffer & b) {
+    if (b.size > 0) {
+        must(d.api->mem_unmap(b.base, b.size));
+        must(d.api->mem_release(b.memory));
+        must(d.api->mem_address_free(b.base, range(d, b.size)));
+    }
+    b = {};
+}
+
+} // namespace
+
+uint64_t device::real(uint64_t asked) const {
+    return (asked + granularity - 1) / granularity * granularity;
+}
+
+uint64_t entry::real_size(const device & d) const {
+    uint64_t sum = 0;
+    for (const uint64_t a : asked) {
+        sum += d.real(a);
+    }
+    return sum;
+}
+
+bool entry::fits(const device & d, const chunk_sizes & need) const {
+    for (int c = 0; c < GC_MAX_CHUNKS; c++) {
+        if (need[c] > d.real(asked[c])) return false;
+    }
+    return true;
+}
+
+void free_entry(const device & d, entry & e) {
+    for (buffer & b : e.chunk) {
+        free_buffer(d, b);
+    }
+    e.asked = {};
+}
+
+bool make_entry(const device & d, entry & e, const chunk_sizes & want) {
+    for (int c = 0; c < GC_MAX_CHUNKS; c++) {
+        if (want[c] > 0 && !make_buffer(d, want[c], e.chunk[c])) {
+            free_entry(d, e);
+            return false;
+        }
+    }
+    e.asked = want;
+    return true;
+}
+
+} // namespace gc

@@ -1,0 +1,58 @@
+// gallocr.h (G): the graph allocator: a plan, the buffers it needs, and the
+// graph bound to them. Its buffers belong to a pair (pair.h); a plain allocator
+// is a pair with one role. docs/choices.md says what exactly happens.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "planner.h"
+
+namespace gc {
+
+struct pair;
+
+// One entry a type; those that a role does not use stay empty.
+struct memory {
+    std::array<entry, GC_MAX_TYPES> type;
+};
+
+// A graph with an address for every tensor.
+struct bound_graph {
+    graph * of = nullptr; // null: nothing is bound
+    std::vector<gc_place> places;
+    std::vector<uint8_t *> at;
+    uint64_t generation = 0; // when it was bound (R12)
+};
+
+struct gallocr {
+    layout where;
+    uint32_t uses; // bit t: the slot list has type t
+    pair * in;
+    int role;
+
+    bool resizable = false;      // became an owner or a borrower
+    bool ever_reserved = false;  // a reserve once succeeded
+    plan current;                // its `need` is the published requirement
+    const graph * planned = nullptr;
+    bound_graph bound;
+    uint64_t generation = 0;
+    uint64_t shrink_generation = 0;
+    bool asking = false;         // asked for a shrink, has not reserved since
+    bool seen = false;           // reserved since the pending request
+    std::unique_ptr<memory> old; // R14: what a borrower holds whose owner was remade
+
+    gallocr(const layout & l, pair * p);
+
+    bool has_type(int t) const { return uses >> t & 1; }
+    const entry & holding(int t) const; // the entry that it uses now
+};
+
+bool reserve(gallocr & a, const graph & g);
+bool bind(gallocr & a, graph & g);
+// Bytes for each of the slots, duplicates after the first 0 (G3); changes nothing (P12).
+bool measure(const gallocr & a, const graph & g, uint64_t * slots);
+// Real bytes of each slot's entry, duplicates after the first 0.
+void report(const gallocr & a, uint64_t * slots);
+
+} // namespace gc

@@ -1,0 +1,90 @@
+#include "graph.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "defects.h"
+#include "gc_oracle.h"
+
+namespace gc {
+namespace {
+
+// Of a preallocated leaf that no machine could hold only the start exists: it
+// can be planned around, not computed on.
+constexpr uint64_t own_max = uint64_t(1) << 36;
+
+bool view_makes_sense(const gc_tensor * t, const gc_tensor & v) {
+    if (v.flags & (GC_LEAF | GC_INPUT | GC_PREALLOC)) return false;
+    if (v.src[0] != v.view_src || v.src[1] >= 0 || v.src[2] >= 0 || v.src[3] >= 0) return false;
+    const gc_tensor & root = t[v.view_src];
+    return root.view_src < 0 && v.view_offs <= root.size && v.size <= root.size - v.view_offs;
+}
+
+bool tensor_makes_sense(const gc_tensor * t, int32_t i) {
+    bool sources = false;
+    for (const int32_t s : t[i].src) {
+        if (s < -1 || s >= i) return false;
+        sources |= s >= 0;
+    }
+    if (t[i].slot < 0 || t[i].view_src < -1 || t[i].view_src >= i) return false;
+    if (t[i].view_src >= 0) return view_makes_sense(t, t[i]);
+    const bool leaf = t[i].flags & GC_LEAF;
+    if (leaf ? sources : (t[i].flags & (GC_INPUT | GC_PREALLOC)) != 0) return false;
+    return t[i].view_offs == 0;
+}
+
+} // namespace
+
+bool makes_sense(const gc_tensor * t, uint32_t n) {
+    if (n > INT32_MAX || (n > 0 && !t)) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!tensor_makes_sense(t, int32_t(i))) return false;
+    }
+    return true;
+}
+
+graph::graph(const gc_tensor * t, uint32_t n) : tensors(t, t + n), values(n), read(n), own_offset(n) {
+    for (uint32_t i = 0; i < n; i++) {
+        tensors[i].reserved = 0;
+        values[i] = gc_value(tensors.data(), i, values.data());
+        for (const int32_t s : tensors[i].src) {
+            if (s >= 0) read[s] = true;
+        }
+        if (has(i, GC_PREALLOC)) {
+            own_offset[i] = own_size;
+            own_size += (std::min(tensors[i].size, own_max) + 63) / 64 * 64;
+        }
+        for (const uint64_t x : {tensors[i].size, tensors[i].pad, tensors[i].view_offs, uint64_t(tensors[i].flags)}) {
+            hash = gc_mix(hash ^ x);
+        }
+    }
+}
+
+graph::~graph() {
+    if (own) munmap(own, own_size);
+}
+
+uint8_t * graph::own_memory(uint32_t i) {
+    if (!own && own_size > 0) {
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void * p = mmap(nullptr, own_size, PROT_READ | PROT_WRITE, flags, -1, 0);
+        if (p == MAP_FAILED) std::abort();
+        own = static_cast<uint8_t *>(p);
+        for (uint32_t k = 0; k < size(); k++) {
+            if (has(k, GC_PREALLOC) && tensors[k].size <= own_max) {
+                gc_fill(own + own_offset[k], tensors[k].size, values[k], 0);
+            }
+        }
+    }
+    return own + own_offset[i];
+}
+
+bool same_graph(const graph & a, const graph & b) {
+    return &a == &b || (a.hash == b.hash && a.size() == b.size() &&
+                        std::memcmp(a.tensors.data(), b.tensors.data(), a.size() * sizeof(gc_tensor)) == 0);
+}
+
+} // namespace gc

@@ -1,0 +1,266 @@
+// subject.cpp: the C interface of gallocheck.h on the bundled allocator.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "compute.h"
+#include "defects.h"
+#include "emulated.h"
+#include "gallocheck.h"
+#include "pair.h"
+
+#define GC_EXPORT extern "C" __attribute__((visibility("default")))
+
+struct gc_session {
+    gc_setup setup;
+    gc::emulated::world * world;
+    std::array<gc::device, GC_MAX_TYPES> devices;
+    std::vector<std::unique_ptr<gc::graph>> graphs;
+    std::array<gc::gallocr *, GC_MAX_ALLOCS> allocs{};
+};
+
+namespace gc {
+namespace {
+
+bool slots_make_sense(const gc_setup & s, int config) {
+    const int32_t n = s.n_slots[config];
+    if (n < 1 || n > GC_MAX_SLOTS) return false;
+    for (int32_t i = 0, last = -1; i < n; i++) {
+        const int32_t t = s.slots[config][i];
+        if (t < 0 || t >= int32_t(s.n_types)) return false;
+        bool seen = false;
+        for (int32_t k = 0; k < i; k++) {
+            seen |= s.slots[config][k] == t;
+        }
+        if (!seen && t < last) return false; // first occurrences ascend
+        last = seen ? last : t;
+    }
+    return true;
+}
+
+bool makes_sense(const gc_setup & s) {
+    if (s.n_types < 1 || s.n_types > GC_MAX_TYPES || s.n_configs < 1 || s.n_configs > GC_MAX_CONFIGS) return false;
+    for (uint32_t t = 0; t < s.n_types; t++) {
+        const gc_type & k = s.types[t];
+        if (!std::has_single_bit(k.alignment) || k.alignment > 4096) return false;
+        if (k.granularity < 1 || k.granularity > (2u << 20)) return false;
+    }
+    for (uint32_t c = 0; c < s.n_configs; c++) {
+        if (!slots_make_sense(s, int(c))) return false;
+    }
+    return true;
+}
+
+// The living allocator of that number, or null.
+gallocr * alloc_of(const gc_session & s, int32_t n) {
+    return n >= 0 && n < GC_MAX_ALLOCS ? s.allocs[n] : nullptr;
+}
+
+graph * graph_of(const gc_session & s, int32_t n) {
+    return n >= 0 && size_t(n) < s.graphs.size() ? s.graphs[n].get() : nullptr;
+}
+
+bool knows_type(const gc_session & s, int32_t t) {
+    return t >= 0 && t < int32_t(s.setup.n_types);
+}
+
+int32_t answer(bool ok) {
+    return ok ? GC_DONE : GC_REFUSED;
+}
+
+int32_t make_new(gc_session & s, const gc_op & op) {
+    const bool free = op.alloc >= 0 && op.alloc < GC_MAX_ALLOCS && !s.allocs[op.alloc];
+    if (!free || op.other < 0 || op.other >= int32_t(s.setup.n_configs) || (op.flags & GC_BY_SCHED)) return GC_MISUSE;
+    const layout l = {s.setup.types, s.setup.slots[op.other], s.setup.n_slots[op.other]};
+    s.allocs[op.alloc] = new_gallocr(l, s.devices.data());
+    return GC_DONE;
+}
+
+int32_t set_capacity(gc_session & s, const gc_op & op) {
+    if (!knows_type(s, op.other)) return GC_MISUSE;
+    emulated::set_capacity(s.world, op.other, op.value);
+    return GC_DONE;
+}
+
+int32_t run_compute(gallocr & a, const gc_op & op, gc_obs & o) {
+    if (!a.bound.of) return GC_MISUSE;
+    const bool stale = a.bound.generation != a.generation; // R12
+    if (stale && !(op.flags & GC_UNCHECKED)) {
+        a.bound = {};
+        return GC_STALE;
+    }
+    const findings f = compute(a.bound);
+    o.trouble = f.trouble | (guards_hold(a) ? 0 : GC_BAD_GUARD);
+    o.bad_node = f.bad_node;
+    o.bad_src = f.bad_src;
+    o.bad_offset = f.bad_offset;
+    o.digest = f.digest;
+    return GC_DONE;
+}
+
+int32_t on_graph(gallocr & a, const gc_op & op, graph * g, gc_obs & o) {
+    if (!g) return GC_MISUSE;
+    switch (op.kind) {
+        case GC_RESERVE: return answer(reserve(a, *g));
+        case GC_MEASURE: return answer(measure(a, *g, o.measured));
+        default:         return answer(bind(a, *g));
+    }
+}
+
+// Operations of a living allocator that leave it alive.
+int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
+    switch (op.kind) {
+        case GC_OWN: return answer(become_owner(a));
+        case GC_BORROW: {
+            gallocr * of = alloc_of(s, op.other);
+            return answer(of && become_borrower(a, *of));
+        }
+        case GC_RESERVE:
+        case GC_MEASURE:
+        case GC_ALLOC: return on_graph(a, op, graph_of(s, op.graph), o);
+        case GC_COMPUTE: return run_compute(a, op, o);
+        case GC_SHRINK:
+            if (!a.resizable) return GC_MISUSE;
+            request_shrink(a);
+            return GC_DONE;
+        case GC_REMAKE:
+            if (!a.resizable || a.role != OWNER) return GC_MISUSE;
+            remake(a);
+            return GC_DONE;
+        case GC_LOOK: return GC_DONE;
+        default: return GC_MISUSE;
+    }
+}
+
+void observe(const gallocr & a, gc_obs & o) {
+    o.generation = a.generation;
+    o.shrink_generation = a.shrink_generation;
+    report(a, o.reported);
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        if (!a.has_type(t)) continue;
+        const chunk_sizes & asked = a.holding(t).asked;
+        std::copy(asked.begin(), asked.end(), o.asked[t]);
+        o.owned[t] = owned(a, t);
+    }
+}
+
+// Only a living allocator is observed, and not by operations that are none of its own.
+bool observed(const gc_op & op, int32_t status) {
+    switch (op.kind) {
+        case GC_NEW: return status == GC_DONE;
+        case GC_CAPACITY:
+        case GC_SYNC:
+        case GC_RESET: return false;
+        default: return op.kind >= 0 && op.kind < GC_N_KINDS;
+    }
+}
+
+int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
+    if (op.kind == GC_NEW) return make_new(s, op);
+    if (op.kind == GC_CAPACITY) return set_capacity(s, op);
+    gallocr * a = alloc_of(s, op.alloc);
+    if (!a) return GC_MISUSE;
+    if (op.kind == GC_FREE) {
+        free_gallocr(a);
+        s.allocs[op.alloc] = nullptr;
+        return GC_DONE;
+    }
+    return on_alloc(s, *a, op, o);
+}
+
+void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
+    o = {};
+    o.bad_node = o.bad_src = -1;
+    emulated::start_operation(s.world, op.fail_types, op.fail_nth);
+    o.status = step(s, op, o);
+    const gallocr * a = alloc_of(s, op.alloc);
+    if (a && observed(op, o.status)) observe(*a, o);
+    for (uint32_t t = 0; t < s.setup.n_types; t++) {
+        o.used[t] = emulated::used(s.world, int(t));
+    }
+    o.allocations = emulated::allocations(s.world);
+}
+
+} // namespace
+} // namespace gc
+
+GC_EXPORT uint32_t gc_abi(void) {
+    return GC_ABI;
+}
+
+GC_EXPORT uint64_t gc_capabilities(void) {
+    return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN | GC_CAP_EMPTY_CHUNKS;
+}
+
+GC_EXPORT const char * gc_describe(void) {
+    return "gallocheck's own allocator (C++20) on the emulated CUDA driver";
+}
+
+GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
+    using namespace gc;
+    if (!setup || !makes_sense(*setup)) return nullptr;
+    auto * s = new gc_session{*setup, nullptr, {}, {}, {}};
+    std::array<emulated::device_setup, GC_MAX_TYPES> gpus{};
+    for (uint32_t t = 0; t < setup->n_types; t++) {
+        gpus[t] = {setup->types[t].granularity, setup->types[t].capacity};
+        s->devices[t] = {&emulated::table(), int(t), setup->types[t].granularity, emulated::page()};
+    }
+    s->world = emulated::open(gpus.data(), int(setup->n_types));
+    return s;
+}
+
+GC_EXPORT uint64_t gc_close(gc_session * s) {
+    if (!s) return 0;
+    gc::emulated::enter(s->world);
+    uint64_t left = 0;
+    for (gc::gallocr * a : s->allocs) {
+        if (a) gc::free_gallocr(a);
+    }
+    for (uint32_t t = 0; t < s->setup.n_types; t++) {
+        left += gc::emulated::used(s->world, int(t));
+    }
+    gc::emulated::close(s->world);
+    delete s;
+    return left;
+}
+
+GC_EXPORT int32_t gc_define(gc_session * s, const gc_tensor * tensors, uint32_t n) {
+    if (!s || !gc::makes_sense(tensors, n)) return -1;
+    s->graphs.push_back(std::make_unique<gc::graph>(tensors, n));
+    return int32_t(s->graphs.size()) - 1;
+}
+
+GC_EXPORT void gc_run(gc_session * s, const gc_op * ops, gc_obs * obs, uint64_t n, volatile uint64_t * progress) {
+    gc::emulated::enter(s->world);
+    for (uint64_t i = 0; i < n; i++) {
+        *progress = i;
+        gc::run_one(*s, ops[i], obs[i]);
+    }
+    *progress = n;
+}
+
+GC_EXPORT uint32_t gc_places(gc_session * s, int32_t alloc, gc_place * out, uint32_t max) {
+    const gc::gallocr * a = gc::alloc_of(*s, alloc);
+    if (!a || !a->bound.of) return 0;
+    const auto & places = a->bound.places;
+    std::copy_n(places.begin(), std::min<size_t>(places.size(), max), out);
+    return uint32_t(places.size());
+}
+
+GC_EXPORT int32_t gc_plant([[maybe_unused]] uint32_t n) {
+#ifdef GC_WITH_DEFECTS
+    switch (n) {
+        case 0:
+#define GC_DEFECT(number, clause, name, what) case number:
+#include "defects.def"
+#undef GC_DEFECT
+            gc::planted = gc::defect(n);
+            return 1;
+        default: return 0;
+    }
+#else
+    return n == 0;
+#endif
+}

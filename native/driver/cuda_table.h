@@ -1,0 +1,80 @@
+// cuda_table.h: the CUDA driver as a table of functions.
+//
+// The allocator calls the driver only through this table, so the same compiled
+// code runs on libcuda.so.1 and on the emulated driver (emulated.cpp). Types,
+// values and signatures are those of the driver's binary interface, written
+// down here so that no CUDA header is needed. All sizes are bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gc::cuda {
+
+using result = int;                    // CUresult
+using device_ptr = unsigned long long; // CUdeviceptr
+using allocation = unsigned long long; // CUmemGenericAllocationHandle: physical memory
+using context = void *;                // CUcontext
+
+enum : result {
+    success = 0,
+    invalid_value = 1,
+    out_of_memory = 2,
+    not_initialized = 3,
+    invalid_device = 101,
+    invalid_context = 201,
+    not_supported = 801,
+};
+
+enum : int { pinned_memory = 1 };                                       // CUmemAllocationType
+enum : int { on_device = 1 };                                           // CUmemLocationType
+enum : int { access_none = 0, access_read = 1, access_read_write = 3 }; // CUmemAccess_flags
+enum : int { granularity_minimum = 0, granularity_recommended = 1 };    // CUmemAllocationGranularity_flags
+
+struct location { // CUmemLocation
+    int type;
+    int id;
+};
+
+struct allocation_prop { // CUmemAllocationProp
+    int type;
+    int requested_handle_types;
+    location where;
+    void * win32_handle_meta_data;
+    unsigned char compression_type;
+    unsigned char gpu_direct_rdma_capable;
+    unsigned short usage;
+    unsigned char reserved[4];
+};
+static_assert(sizeof(allocation_prop) == 32);
+
+struct access_desc { // CUmemAccessDesc
+    location where;
+    int flags;
+};
+static_assert(sizeof(access_desc) == 12);
+
+struct driver {
+    // Contexts: mem_get_info speaks of the device of the thread's current one.
+    result (*primary_ctx_retain)(context * ctx, int device);
+    result (*ctx_set_current)(context ctx);
+    result (*mem_get_info)(size_t * free, size_t * total);
+
+    // Virtual memory: addresses and physical memory come and go apart.
+    result (*mem_granularity)(size_t * granularity, const allocation_prop * prop, int option);
+    result (*mem_address_reserve)(device_ptr * ptr, size_t size, size_t alignment, device_ptr hint,
+                                  unsigned long long flags);
+    result (*mem_address_free)(device_ptr ptr, size_t size);
+    result (*mem_create)(allocation * handle, size_t size, const allocation_prop * prop, unsigned long long flags);
+    result (*mem_release)(allocation handle);
+    result (*mem_map)(device_ptr ptr, size_t size, size_t offset, allocation handle, unsigned long long flags);
+    result (*mem_unmap)(device_ptr ptr, size_t size);
+    result (*mem_set_access)(device_ptr ptr, size_t size, const access_desc * desc, size_t count);
+
+    // Content.
+    result (*memcpy_htod)(device_ptr to, const void * from, size_t size);
+    result (*memcpy_dtoh)(void * to, device_ptr from, size_t size);
+    result (*memset_d8)(device_ptr to, unsigned char value, size_t size);
+};
+
+} // namespace gc::cuda

@@ -1,0 +1,43 @@
+// emulated.h: a CUDA driver without a GPU, on mmap and mprotect.
+//
+// A world is a set of devices with an address space of its own, as a process
+// with GPUs would see it. Addresses are host addresses, so a "kernel" is plain
+// code; they are never given out twice within a world, and whatever is not
+// mapped with access faults. Rules that differ from the real driver:
+//   - granularity may be as small as a byte: accounting goes by it, mapping by
+//     the host's page;
+//   - one handle is mapped once (a second map answers not_supported);
+//   - of a reservation only the first `backed_max` bytes can be touched.
+// Not thread safe; a thread's calls go to the world that it entered last.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_table.h"
+
+namespace gc::emulated {
+
+inline constexpr uint64_t backed_max = uint64_t(1) << 36;
+
+struct device_setup {
+    uint64_t granularity; // bytes, at least 1; a power of two or not
+    uint64_t capacity;    // bytes; UINT64_MAX: no limit
+};
+
+struct world;
+
+world * open(const device_setup * devices, int n);
+void close(world * w); // whatever it still holds is gone
+void enter(world * w);
+const cuda::driver & table();
+
+// Below what is in use nothing is taken away, but nothing more can be had.
+void set_capacity(world * w, int device, uint64_t bytes);
+// Counts allocations from here on; makes the nth (1 is the first; 0: none) and
+// all on the devices in the bit set fail with out_of_memory.
+void start_operation(world * w, uint32_t fail_devices, int fail_nth);
+uint64_t allocations(const world * w); // tried since start_operation
+uint64_t used(const world * w, int device);
+uint64_t page(); // the host's page
+
+} // namespace gc::emulated
