@@ -124,5 +124,3 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-

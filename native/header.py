@@ -53,7 +53,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         lib = ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_LOCAL)
     except OSError as error:
         reason = str(error).removeprefix(f"cannot load library '{path}': ").split(".  Additionally,")[0]
-        raise SubjectError(f"{path} cannot be loaded as a subject library ({reason}): build it again.") from None
+        raise SubjectError(
+            f"{path} cannot be loaded as a subject library ({reason}): build it again."
+        ) from None
     for name in FUNCTIONS:
         if not hasattr(lib, name):
             raise SubjectError(

@@ -89,9 +89,7 @@ class Worker:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._zygote = self._start(theirs, defect)
-        self._finalizer = weakref.finalize(
-            self, _end, self._control, self._zygote, self._block, self._errors
-        )
+        self._finalizer = weakref.finalize(self, _end, self._control, self._zygote, self._block, self._errors)
         try:
             self._greet(self._control, "could not be loaded")
             self._fork()

@@ -1,0 +1,282 @@
+"""Generation of traces. Every rule is written once, against Draw; see draw.py for where choices come from.
+
+    draw_trace(RandomDraw(seed), "pair")              for campaigns
+    traces("pair")  (strategies.py)                   for Hypothesis
+
+What kind of operation comes next is weighted, and the weights are drawn anew for
+each trace (swarm testing), so that each trace does much of a few things. Orders
+are legal mostly: a tiny state knows who is alive, attached and bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from ..model.records import MAX_ALLOCS, UNLIMITED, Cap, Flag, Graph, Kind, Op, OpFlag, Setup, Trace
+from .draw import Draw, RandomDraw, weighted
+from .graphs import draw_graph, draw_huge_graph, mutate_lifetimes
+from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
+from .setups import Frame, device_bytes, draw_frame, near_need, with_capacities
+
+__all__ = ["PROFILES", "Profile", "RandomDraw", "draw_trace", "legal", "mutate_lifetimes", "why_illegal"]
+
+Profile = Literal["plan", "gallocr", "pair", "sched", "huge"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+#: a subject of this kind of ours can do it all
+ALL_CAPS = Cap.PLAN | Cap.RESIZABLE | Cap.SCHED | Cap.REMAKE
+_NO_FLAG = OpFlag(0)
+
+
+def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int = 20) -> Trace:
+    """A legal trace of about `length` operations, of those that a subject of capabilities `caps` has.
+
+    plan     one plain allocator, a fresh graph: measured, reserved, allocated, computed, and again
+    gallocr  one or two plain allocators with a long history over several graphs (G)
+    pair     owner and borrower (R); as gallocr where `caps` has no RESIZABLE
+    sched    allocators driven through the scheduler (C); as gallocr where `caps` has no SCHED
+    huge     sizes near 2^63 and 2^64 on small devices (P13)
+    """
+    if profile == "plan":
+        return _plan_trace(draw)
+    if profile == "huge":
+        return _huge_trace(draw)
+    sched = profile == "sched" and bool(caps & Cap.SCHED)
+    pair = bool(caps & Cap.RESIZABLE) and (profile == "pair" or sched and draw.boolean(0.5))
+    frame = draw_frame(draw, pair)
+    graphs = draw_graphs(draw, frame)
+    setup = with_capacities(draw, frame, graphs, 0.5 if pair else 0.35)
+    needs = device_bytes(frame, graphs) if any(t.capacity != UNLIMITED for t in setup.types) else []
+    history = _History(draw, setup, graphs, needs, _Weights.drawn(draw, pair, sched, caps))
+    return history.trace(length)
+
+
+def draw_graphs(draw: Draw, frame: Frame) -> tuple[Graph, ...]:
+    """1 to 4 graphs: fresh ones, larger and smaller ones, and others of equal tensor count (G4)."""
+    n_slots = max(map(len, frame.configs))
+    graphs: list[Graph] = []
+    for k in range(draw.integer(1, 4)):
+        if k and draw.boolean(0.3):
+            graphs.append(mutate_lifetimes(draw, draw.choice(graphs)))
+        else:
+            scale = max(1, int(frame.scale * draw.choice((1, 1, 1, 0.25, 4))))
+            graphs.append(draw_graph(draw, frame.types, scale, n_slots))
+    return tuple(graphs)
+
+
+def _plan_trace(draw: Draw) -> Trace:
+    frame = draw_frame(draw, pair=False)
+    graph = draw_graph(draw, frame.types, frame.scale, len(frame.configs[0]), most=draw.choice((6, 12, 24)))
+    ops = [Op(Kind.NEW), Op(Kind.MEASURE), Op(Kind.RESERVE), Op(Kind.ALLOC), Op(Kind.COMPUTE)]
+    for kind in (Kind.MEASURE, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE):  # again: the same plan (P9, G1)
+        if draw.boolean(0.5):
+            ops.append(Op(kind))
+    if draw.boolean(0.5):
+        ops.append(Op(Kind.FREE))
+    return Trace(with_capacities(draw, frame, (graph,), 0.15), (graph,), tuple(ops))
+
+
+def _huge_trace(draw: Draw) -> Trace:
+    """Small devices; a graph that cannot fit anywhere, and one that can before and after it."""
+    frame = draw_frame(draw, pair=False)
+    graphs = (draw_graph(draw, frame.types, min(frame.scale, 1024), 2), draw_huge_graph(draw))
+    capacity = draw.choice((1 << 16, 1 << 20, 64 << 20, SMALL_DEVICE))
+    setup = Setup(tuple(replace(t, capacity=capacity) for t in frame.types), frame.configs)
+    ops = [Op(Kind.NEW)]
+    for _ in range(draw.integer(2, 10)):
+        kind = draw.choice((Kind.MEASURE, Kind.RESERVE, Kind.ALLOC))
+        graph = draw.integer(0, 1)
+        ops.append(Op(kind, graph=graph))
+        if kind == Kind.ALLOC and graph == 0:
+            ops.append(Op(Kind.COMPUTE))
+    return Trace(setup, graphs, tuple(ops))
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """One trace's own mix."""
+
+    kinds: tuple[tuple[Kind, int], ...]
+    caps: Cap
+    pair: bool
+    sched: bool
+    p_fail: float
+    p_illegal: float
+    p_follow: float
+
+    @classmethod
+    def drawn(cls, draw: Draw, pair: bool, sched: bool, caps: Cap) -> _Weights:
+        base = {Kind.RESERVE: 6, Kind.ALLOC: 4, Kind.COMPUTE: 2, Kind.MEASURE: 1, Kind.FREE: 1, Kind.NEW: 2}
+        base[Kind.CAPACITY] = 1
+        if pair:
+            base |= {Kind.OWN: 4, Kind.BORROW: 6, Kind.SHRINK: 2}
+            if caps & Cap.REMAKE:
+                base[Kind.REMAKE] = 1
+        if sched:
+            base |= {Kind.SYNC: 1, Kind.RESET: 1}
+        kinds = tuple((kind, w * draw.choice((0, 1, 1, 2, 4))) for kind, w in base.items())
+        kinds += ((Kind.RESERVE, 1), (Kind.ALLOC, 1))
+        p_fail = draw.choice((0, 0, 0.05, 0.2))
+        return cls(kinds, caps, pair, sched, p_fail, draw.choice((0, 0, 0.03)), draw.choice((0.3, 0.6, 0.9)))
+
+
+@dataclass(slots=True)
+class _Alive:
+    """What generation knows of one allocator; only hints, the subject decides."""
+
+    config: int
+    role: Kind | None = None  # OWN or BORROW
+    used: bool = False
+    bound: int | None = None
+
+
+class _History:
+    """Draws operations one by one and keeps track of what they should have done."""
+
+    def __init__(
+        self, draw: Draw, setup: Setup, graphs: tuple[Graph, ...], needs: Sequence[int], weights: _Weights
+    ) -> None:
+        self.draw, self.setup, self.graphs, self.needs, self.weights = draw, setup, graphs, needs, weights
+        self.alive: dict[int, _Alive] = {}
+        self.ops: list[Op] = []
+        self.soon: list[Op] = []  # operations that are meant to follow
+        self.room = MAX_ALLOCS if weights.pair else 2
+
+    def trace(self, length: int) -> Trace:
+        self.begin()
+        while len(self.ops) < length:
+            self.add(self.soon.pop(0) if self.soon else self.next())
+        return Trace(self.setup, self.graphs, tuple(self.ops))
+
+    def begin(self) -> None:
+        """Mostly what one would write first: an owner and its borrower, or a plain allocator."""
+        self.add(self.new(0, 0))
+        if self.weights.pair and self.draw.boolean(0.85):
+            self.add(Op(Kind.OWN))
+            if self.draw.boolean(0.8):
+                self.add(self.new(1, len(self.setup.configs) - 1))
+                self.add(Op(Kind.BORROW, 1, 0))
+
+    def next(self) -> Op:
+        if self.draw.boolean(self.weights.p_illegal):
+            return self.anything()
+        fitting = [(kind, w) for kind, w in self.weights.kinds if w and self.fits(kind)]
+        if not fitting:
+            return self.new(min(set(range(MAX_ALLOCS)) - set(self.alive)), 0)
+        return self.make(weighted(self.draw, fitting))
+
+    def fits(self, kind: Kind) -> bool:
+        if kind == Kind.NEW:
+            return len(self.alive) < self.room
+        if kind == Kind.CAPACITY:
+            return bool(self.needs)
+        return bool(self.those(kind))
+
+    def those(self, kind: Kind) -> list[int]:
+        """The allocators that `kind` is for."""
+        every = self.alive.items()
+        if kind in (Kind.OWN, Kind.BORROW):
+            new = [a for a, s in every if s.role is None and not s.used]
+            wrong = self.draw.boolean(0.1)  # attached already, or after it has buffers
+            return list(self.alive) if wrong else new if kind == Kind.OWN or len(self.alive) > 1 else []
+        if kind == Kind.REMAKE:
+            return [a for a, s in every if s.role == Kind.OWN]
+        if kind == Kind.SHRINK:
+            return [a for a, s in every if s.role is not None]
+        if kind == Kind.COMPUTE:
+            return [a for a, s in every if s.bound is not None or self.weights.sched]
+        return list(self.alive)
+
+    def make(self, kind: Kind) -> Op:
+        if kind == Kind.NEW:
+            free = [a for a in range(MAX_ALLOCS) if a not in self.alive]
+            return self.new(self.draw.choice(free), self.draw.integer(0, len(self.setup.configs) - 1))
+        if kind == Kind.CAPACITY:
+            return self.capacity()
+        alloc = self.draw.choice(self.those(kind) or list(self.alive))
+        if kind == Kind.BORROW:
+            return Op(kind, alloc, self.partner(alloc))
+        graph = self.draw.integer(0, len(self.graphs) - 1) if kind in GRAPH_KINDS else 0
+        if kind == Kind.COMPUTE:
+            bound = self.alive[alloc].bound
+            flags = OpFlag.ASYNC if self.weights.sched and self.draw.boolean(0.4) else _NO_FLAG
+            return Op(kind, alloc, graph=graph if bound is None else bound, flags=flags)
+        return self.failing(Op(kind, alloc, graph=graph))
+
+    def new(self, alloc: int, config: int) -> Op:
+        flags = OpFlag.BY_SCHED if self.weights.sched and self.draw.boolean(0.95) else _NO_FLAG
+        return Op(Kind.NEW, alloc, config, flags=flags)
+
+    def partner(self, alloc: int) -> int:
+        """An owner mostly; anyone at times."""
+        owners = [a for a, s in self.alive.items() if s.role == Kind.OWN and a != alloc]
+        if owners and self.draw.boolean(0.9):
+            return self.draw.choice(owners)
+        return self.draw.integer(0, MAX_ALLOCS - 1)
+
+    def failing(self, op: Op) -> Op:
+        """The operation with a failure injected, at times."""
+        if op.kind not in (Kind.RESERVE, Kind.ALLOC, Kind.REMAKE) or not self.draw.boolean(
+            self.weights.p_fail
+        ):
+            return op
+        if self.draw.boolean(0.5):
+            return replace(op, fail_nth=self.draw.choice((1, 1, 2, 3, 4)))
+        return replace(op, fail_types=self.draw.integer(1, (1 << len(self.setup.types)) - 1))
+
+    def capacity(self) -> Op:
+        device = self.draw.integer(0, len(self.needs) - 1)
+        value = near_need(self.draw, self.needs[device], self.setup.types[device].granularity)
+        if self.draw.boolean(0.4):  # and it comes back
+            back = self.draw.choice((self.setup.types[device].capacity, UNLIMITED))
+            if self.alive and self.draw.boolean(0.7):
+                self.soon.append(self.make(Kind.RESERVE))
+            self.soon.append(Op(Kind.CAPACITY, other=device, value=back))
+        return Op(Kind.CAPACITY, other=device, value=value)
+
+    def anything(self) -> Op:
+        """Any legal operation record, most of them at a wrong time."""
+        kinds = [kind for kind, _ in self.weights.kinds]
+        kind = self.draw.choice(kinds)
+        alloc = self.draw.integer(0, MAX_ALLOCS - 1)
+        if kind == Kind.NEW:
+            return self.new(alloc, 0)
+        if kind == Kind.CAPACITY:
+            return Op(kind, other=0, value=self.setup.types[0].capacity)
+        return Op(kind, alloc, self.draw.integer(0, MAX_ALLOCS - 1) if kind == Kind.BORROW else 0)
+
+    def add(self, op: Op) -> None:
+        self.ops.append(op)
+        self.note(op)
+        self.follow(op)
+
+    def note(self, op: Op) -> None:
+        """What the operation should have done."""
+        if op.kind == Kind.NEW:
+            self.alive.setdefault(op.alloc, _Alive(op.other))
+        elif op.kind == Kind.FREE:
+            self.alive.pop(op.alloc, None)
+        elif (state := self.alive.get(op.alloc)) is None:
+            return
+        elif op.kind in (Kind.OWN, Kind.BORROW):
+            if state.role is None and not state.used:
+                state.role = op.kind
+        elif op.kind in (Kind.RESERVE, Kind.ALLOC):
+            state.used = True
+            if op.kind == Kind.ALLOC and not (op.fail_nth or op.fail_types):
+                state.bound = op.graph
+        elif op.kind in (Kind.RESET, Kind.REMAKE):
+            state.bound = None
+
+    def follow(self, op: Op) -> None:
+        """After a reserve comes an alloc, mostly, at times with a measure between; after that a compute."""
+        if self.soon or not self.graphs or op.alloc not in self.alive:
+            return
+        if op.kind == Kind.RESERVE and self.draw.boolean(self.weights.p_follow):
+            if self.draw.boolean(0.15):
+                self.soon.append(Op(Kind.MEASURE, op.alloc, graph=self.draw.integer(0, len(self.graphs) - 1)))
+            self.soon.append(self.failing(Op(Kind.ALLOC, op.alloc, graph=op.graph)))
+        elif op.kind == Kind.ALLOC and self.draw.boolean(self.weights.p_follow):
+            flags = OpFlag.ASYNC if self.weights.sched and self.draw.boolean(0.4) else _NO_FLAG
+            self.soon.append(Op(Kind.COMPUTE, op.alloc, graph=op.graph, flags=flags))

@@ -1,0 +1,189 @@
+"""What a legal trace is: the rules of gallocheck.h for setups, graphs and operations.
+
+Generators make only legal traces, the shrinker keeps them so, and a replay file
+with another is refused. An operation may still come at a wrong time (a reserve
+by an allocator that is not there): the subject then answers MISUSE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.records import (
+    MAX_ALLOCS,
+    MAX_CONFIGS,
+    MAX_SLOTS,
+    MAX_SRC,
+    MAX_TYPES,
+    SIZE_MAX,
+    BufferType,
+    Flag,
+    Graph,
+    Kind,
+    Op,
+    OpFlag,
+    Setup,
+    Tensor,
+    Trace,
+)
+
+MAX_ALIGNMENT, MAX_GRANULARITY = 4096, 2 << 20
+ORDINARY = 64 << 20  #: bytes; contents up to here are really written and read
+SMALL_DEVICE = 256 << 20  #: bytes; a larger tensor is legal only where no device has more than this
+MAX_GRAPH_BYTES = 1 << 30  #: of tensors that are not huge
+MAX_TENSORS, MAX_GRAPHS, MAX_OPS = 4096, 4096, 1 << 20
+MAX_FAIL_NTH = 1 << 16
+_FLAGS_OF = {Kind.NEW: OpFlag.BY_SCHED, Kind.COMPUTE: OpFlag.UNCHECKED | OpFlag.ASYNC}
+_ALL_FLAGS = Flag(63)
+GRAPH_KINDS = frozenset({Kind.RESERVE, Kind.MEASURE, Kind.ALLOC, Kind.COMPUTE})  #: kinds that read `graph`
+
+
+def legal(trace: Trace) -> bool:
+    return why_illegal(trace) is None
+
+
+def why_illegal(trace: Trace) -> str | None:
+    """The first rule that the trace breaks, as a sentence's end; None when it is legal."""
+    return next(_faults(trace), None)
+
+
+def graph_legal(graph: Graph) -> bool:
+    return next(_graph_faults(graph), None) is None
+
+
+def _faults(trace: Trace) -> Iterator[str]:
+    yield from _setup_faults(trace.setup)
+    if len(trace.graphs) > MAX_GRAPHS:
+        yield f"there are {len(trace.graphs)} graphs, at most {MAX_GRAPHS} are allowed"
+    for g, graph in enumerate(trace.graphs):
+        for fault in _graph_faults(graph):
+            yield f"graph {g}: {fault}"
+    if len(trace.ops) > MAX_OPS:
+        yield f"there are {len(trace.ops)} operations, at most {MAX_OPS} are allowed"
+    for i, op in enumerate(trace.ops):
+        for fault in _op_faults(op, trace):
+            yield f"operation {i}: {fault}"
+    yield from _huge_faults(trace)
+
+
+def _power(x: int) -> bool:
+    return x > 0 and x & (x - 1) == 0
+
+
+def _setup_faults(setup: Setup) -> Iterator[str]:
+    if not 1 <= len(setup.types) <= MAX_TYPES:
+        yield f"there are {len(setup.types)} buffer types, 1 to {MAX_TYPES} are allowed"
+    for t, kind in enumerate(setup.types):
+        for fault in _type_faults(kind):
+            yield f"buffer type {t}: {fault}"
+    if not 1 <= len(setup.configs) <= MAX_CONFIGS:
+        yield f"there are {len(setup.configs)} configs, 1 to {MAX_CONFIGS} are allowed"
+    for k, slots in enumerate(setup.configs):
+        if not 1 <= len(slots) <= MAX_SLOTS:
+            yield f"config {k} has {len(slots)} slots, 1 to {MAX_SLOTS} are allowed"
+        if any(not 0 <= t < len(setup.types) for t in slots):
+            yield f"config {k} names a buffer type that is not there"
+        if list(dict.fromkeys(slots)) != sorted(set(slots)):
+            yield f"config {k}: the first occurrences of its types do not ascend"
+
+
+def _type_faults(kind: BufferType) -> Iterator[str]:
+    if not (_power(kind.alignment) and kind.alignment <= MAX_ALIGNMENT):
+        yield f"alignment {kind.alignment} is no power of two from 1 to {MAX_ALIGNMENT}"
+    if not (_power(kind.granularity) and kind.granularity <= MAX_GRANULARITY):
+        yield f"granularity {kind.granularity} is no power of two from 1 to {MAX_GRANULARITY}"
+    if not 1 <= kind.max_size <= SIZE_MAX:
+        yield f"largest buffer {kind.max_size} is not from 1 to 2^64 - 1"
+    if not 0 <= kind.capacity <= SIZE_MAX:
+        yield f"capacity {kind.capacity} is not from 0 to 2^64 - 1"
+
+
+def _graph_faults(graph: Graph) -> Iterator[str]:
+    tensors = graph.tensors
+    if len(tensors) > MAX_TENSORS:
+        yield f"{len(tensors)} tensors, at most {MAX_TENSORS} are allowed"
+    for i, t in enumerate(tensors):
+        for fault in _tensor_faults(i, t, tensors):
+            yield f"tensor {i}: {fault}"
+    total = sum(t.alloc_size for t in tensors if not t.view and t.alloc_size <= ORDINARY)
+    if total > MAX_GRAPH_BYTES:
+        yield f"its tensors have {total} bytes, at most {MAX_GRAPH_BYTES} are allowed"
+
+
+def _tensor_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[str]:
+    if t.size < 0 or t.pad < 0 or t.alloc_size > SIZE_MAX:
+        yield f"size {t.size} with pad {t.pad} is not from 0 to 2^64 - 1"
+    if t.flags & ~_ALL_FLAGS:
+        yield f"flags {int(t.flags)} are unknown"
+    if not 0 <= t.slot < 2**31:
+        yield f"slot {t.slot} is not from 0 to 2^31 - 1"
+    if len(t.src) > MAX_SRC:
+        yield f"{len(t.src)} sources, at most {MAX_SRC} are allowed"
+    if any(not 0 <= s < i for s in t.src):
+        yield "a source is no earlier tensor"
+    if t.leaf and t.src:
+        yield "a leaf has sources"
+    if (t.input or t.prealloc) and not t.leaf:
+        yield "only a leaf is an input or has memory of its own"
+    if t.prealloc and (t.input or t.output):
+        yield "a tensor with memory of its own is no input and no output"
+    if t.prealloc and t.alloc_size > ORDINARY:
+        yield f"a tensor with memory of its own has {t.alloc_size} bytes, at most {ORDINARY} are allowed"
+    if t.inplace and (t.leaf or t.pad):
+        yield "an in-place operation is on a leaf, or has a pad"
+    yield from _view_faults(i, t, tensors)
+
+
+def _view_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[str]:
+    if t.view_src == -1:
+        if t.view_offs:
+            yield f"view offset {t.view_offs} on what is no view"
+        return
+    if not 0 <= t.view_src < i:
+        yield f"view source {t.view_src} is no earlier tensor"
+        return
+    root = tensors[t.view_src]
+    if root.view:
+        yield "it views a view"
+    if t.src != (t.view_src,):
+        yield "the one source of a view is what it views"
+    if t.flags & ~(Flag.OUTPUT | Flag.LAYOUT) or t.pad:
+        yield "a view is a leaf, an input, in place or padded"
+    if t.view_offs < 0 or t.view_offs + t.size > root.size:
+        yield f"it views bytes {t.view_offs} to {t.view_offs + t.size} of {root.size}"
+
+
+def _op_faults(op: Op, trace: Trace) -> Iterator[str]:
+    setup = trace.setup
+    if not 0 <= op.alloc < MAX_ALLOCS:
+        yield f"allocator {op.alloc} is not from 0 to {MAX_ALLOCS - 1}"
+    limit, what = MAX_ALLOCS, "allocator"
+    if op.kind == Kind.NEW:
+        limit, what = len(setup.configs), "config"
+    elif op.kind == Kind.CAPACITY:
+        limit, what = len(setup.types), "device"
+    if not 0 <= op.other < limit:
+        yield f"{what} {op.other} is not from 0 to {limit - 1}"
+    if op.graph < 0 or op.graph >= max(1, len(trace.graphs)) or (op.kind in GRAPH_KINDS and not trace.graphs):
+        yield f"graph {op.graph} is not there"
+    if not 0 <= op.fail_types < 1 << len(setup.types):
+        yield f"fail_types {op.fail_types} names a device that is not there"
+    if not 0 <= op.fail_nth <= MAX_FAIL_NTH:
+        yield f"fail_nth {op.fail_nth} is not from 0 to {MAX_FAIL_NTH}"
+    if op.flags & ~_FLAGS_OF.get(op.kind, OpFlag(0)):
+        yield f"{op.kind.name} does not take the flags {int(op.flags)}"
+    if not 0 <= op.value <= SIZE_MAX or (op.value and op.kind != Kind.CAPACITY):
+        yield f"value {op.value} makes no sense for {op.kind.name}"
+
+
+def _huge_faults(trace: Trace) -> Iterator[str]:
+    """Contents are really written, so what is too large to write must be too large for every device."""
+    if all(t.alloc_size <= ORDINARY for g in trace.graphs for t in g.tensors):
+        return
+    capacities = [kind.capacity for kind in trace.setup.types]
+    capacities += [op.value for op in trace.ops if op.kind == Kind.CAPACITY]
+    if max(capacities) > SMALL_DEVICE:
+        yield (
+            f"a tensor is larger than {ORDINARY} bytes, which is allowed only where no device "
+            f"has more than {SMALL_DEVICE}"
+        )
