@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ..model.records import MAX_ALLOCS, UNLIMITED, Cap, Flag, Graph, Kind, Op, OpFlag, Setup, Trace
+from ..model.records import MAX_ALLOCS, UNLIMITED, Cap, Graph, Kind, Op, OpFlag, Setup, Trace
 from .draw import Draw, RandomDraw, weighted
 from .graphs import draw_graph, draw_huge_graph, mutate_lifetimes
 from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
@@ -43,7 +43,7 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     if profile == "huge":
         return _huge_trace(draw)
     sched = profile == "sched" and bool(caps & Cap.SCHED)
-    pair = bool(caps & Cap.RESIZABLE) and (profile == "pair" or sched and draw.boolean(0.5))
+    pair = bool(caps & Cap.RESIZABLE) and (profile == "pair" or (sched and draw.boolean(0.5)))
     frame = draw_frame(draw, pair)
     graphs = draw_graphs(draw, frame)
     setup = with_capacities(draw, frame, graphs, 0.5 if pair else 0.35)

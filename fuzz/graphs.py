@@ -193,7 +193,7 @@ def view_of(draw: Draw, root: Tensor) -> tuple[int, int]:
 
 
 def mutate_lifetimes(draw: Draw, graph: Graph) -> Graph:
-    """Another graph of as many tensors of the same sizes, with other sources, views, lifetimes or outputs (G4).
+    """Another graph of as many tensors of the same sizes; other sources, views, lifetimes or outputs (G4).
 
     Only the empty graph, and one of preallocated leafs alone, have no other.
     """

@@ -143,8 +143,8 @@ def decode(raw: bytes, name: str) -> Replay:
         raise ReplayError(f"{name} makes no sense: {fault}; correct it, or save it again.")
     if file.step > len(trace.ops):
         raise ReplayError(
-            f"{name} makes no sense: it fails at step {file.step}, but there are {len(trace.ops)} operations; "
-            "correct it, or save it again."
+            f"{name} makes no sense: it fails at step {file.step}, but there are {len(trace.ops)} "
+            "operations; correct it, or save it again."
         )
     return Replay(
         file.clause,

@@ -41,7 +41,8 @@ def without_operations(trace: Trace) -> Iterator[Edit]:
     size = len(trace.ops)
     while size:
         for end in range(len(trace.ops), 0, -size):
-            yield lambda t, a=max(0, end - size), b=end: replace(t, ops=t.ops[:a] + t.ops[b:])  # type: ignore[misc]
+            begin = max(0, end - size)
+            yield lambda t, a=begin, b=end: replace(t, ops=t.ops[:a] + t.ops[b:])  # type: ignore[misc]
         size //= 2
 
 
@@ -72,8 +73,8 @@ def _without_tensor(graph: Graph, i: int, rewire: bool) -> Graph | None:
     heir = gone.src[0] if gone.src and rewire else None
 
     def moved(t: Tensor) -> Tensor:
-        src = tuple(heir if s == i else s for s in t.src)
-        src = tuple(s - (s > i) for s in src if s is not None)
+        kept = [heir if s == i else s for s in t.src]
+        src = tuple(s - (s > i) for s in kept if s is not None)
         view, offset = t.view_src, t.view_offs
         if view == i:
             view, offset = (heir, offset) if heir is not None else (-1, 0)

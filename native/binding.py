@@ -1,4 +1,4 @@
-"""A subject library in this process. What it does wrong, it does to us: use Worker for subjects not trusted."""
+"""A subject library in this process. What it does wrong, it does to us: see worker.py for another way."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Session:
         return layout.places(bytes(ffi.buffer(raw, count * layout.PLACE.size)))
 
     def close(self) -> int:
-        """Frees every allocator; returns the device bytes still in use (G5: 0). A second close is no-op and gives 0."""
+        """Frees every allocator; returns the device bytes still in use (G5: 0). Again: does nothing, 0."""
         if not self._handle:
             return 0
         handle, self._handle = self._handle, None

@@ -71,9 +71,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def plant(lib: Any, path: str | os.PathLike[str], defect: int) -> None:
-    """Switches planted defect `defect` on (0: none). Raises SubjectError where the build has no such defect."""
+    """Switches planted defect `defect` on (0: none). Raises SubjectError where there is no such defect."""
     if not lib.gc_plant(defect) and defect:
         raise SubjectError(
-            f"{os.fspath(path)} has no planted defect {defect}: use the test build (gallocheck_bundled_planted), "
-            "or another number."
+            f"{os.fspath(path)} has no planted defect {defect}: "
+            "use the test build with planted defects, or another number."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import mmap
 import os
@@ -82,8 +81,7 @@ class Worker:
         self.path = os.path.abspath(os.fspath(library_path))
         self.timeout, self.limit = timeout, limit
         self._child: _Child | None = None
-        self._errors = tempfile.TemporaryFile(buffering=0)
-        os.set_blocking(self._errors.fileno(), True)
+        self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         self._block = os.memfd_create("gallocheck")
         self._memory = self._map(_FIRST_BLOCK)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -285,7 +283,7 @@ def _placed(death: Death, packed: Packed, block: mmap.mmap, run: Run) -> Death:
         step = len(ops)
     elif phase == packet.RUN:
         step = len(run.steps)
-        if step < len(ops) and index < packed.main[step] or step == len(ops):
+        if step == len(ops) or index < packed.main[step]:
             step, name = step - 1, "look"
     elif phase == packet.PLACES:
         step = len(run.steps) - 1

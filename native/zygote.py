@@ -7,6 +7,7 @@ serves traces on it; 'R' reaps one. It ends when the socket closes. Children die
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import mmap
@@ -28,12 +29,13 @@ FORKED = struct.Struct("=i")
 REAP_ASK = struct.Struct("=cid")  # 'R', process, seconds until it is killed
 REAPED = struct.Struct("=i?")  # wait status, killed by us
 SERVE_ASK = struct.Struct("=cQ")  # 'S', bytes of the block
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(control: int, block: int, errors: int, path: str, defect: int) -> None:
     """`control`, `block`, `errors` are descriptors: the socket, the shared memory, the file for output."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what a subject started comes to us when it dies
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     ask = socket.socket(fileno=control)
@@ -74,16 +76,18 @@ def _fork(ask: socket.socket, lib: Any, block: int, descriptor: int, path: str, 
     ask.send(FORKED.pack(child))
 
 
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
 def _own_group(process: int) -> None:
-    try:  # both sides do it, so that whoever comes first can rely on it
-        os.setpgid(process, process)
-    except (PermissionError, ProcessLookupError):
-        pass
+    with contextlib.suppress(PermissionError, ProcessLookupError):
+        os.setpgid(process, process)  # both sides do it, so that whoever comes first can rely on it
 
 
 def _become_subject(zygote: int) -> None:
     _own_group(os.getpid())
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != zygote:
         os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -99,7 +103,8 @@ def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> 
         return
     text = ffi.string(lib.gc_describe()).decode(errors="replace")
     ask.send(json.dumps({"capabilities": int(lib.gc_capabilities()), "describe": text}).encode())
-    memory, start = None, None
+    memory: mmap.mmap | None = None
+    start: Any = None
     while message := ask.recv(64):
         _, size = SERVE_ASK.unpack(message)
         if memory is None or len(memory) != size:
@@ -123,4 +128,8 @@ def _reap(child: int, grace: float) -> tuple[int, bool]:
         os.killpg(child, signal.SIGKILL)
     except (PermissionError, ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1], killed
+    status = os.waitpid(child, 0)[1]
+    with contextlib.suppress(ChildProcessError):  # what the subject had started, if anything
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    return status, killed

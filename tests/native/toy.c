@@ -102,7 +102,7 @@ static int32_t misbehave(gc_session * s, uint64_t order) {
         case ABORT_AT_LOOK: s->at_look = 1; break;
         case ABORT_AT_PLACES: s->at_places = 1; break;
         case CLOSE_FILES: for (int fd = 3; fd < 256; fd++) { close(fd); } for (;;) { } break;
-        case FORK: if (fork() == 0) { setsid(); for (;;) { pause(); } } abort();
+        case FORK: if (fork() == 0) { for (;;) { pause(); } } abort();
         case CHATTER: for (int i = 0; i < 1000; i++) { printf("line %d\n", i); } fflush(stdout); abort();
         default: break;
     }
