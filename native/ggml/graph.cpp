@@ -1,0 +1,238 @@
+/* graph.cpp: graph definitions, and the ggml graphs built from them.
+ *
+ * A tensor of n bytes is a row of n one-byte elements. Another layout of the
+ * same bytes has another stride in a dimension that has one element only: ggml
+ * compares strides, and nothing else depends on it. Sizes beyond ggml's signed
+ * integers are told to it through the buffer type's alloc size alone.
+ */
+#include "subject.h"
+#include "probe.h"
+
+#include <cstdio>
+
+GC_PROBE(ggml_op_alloc_size_may_expand)
+
+namespace gc {
+
+static constexpr uint64_t max_fixed = 1ull << 32; /* of one preallocated leaf */
+static constexpr uint64_t max_elements = (1ull << 62) + (1ull << 32);
+
+/* What ggml is told: the size itself, or for a size that it can't hold, a large number that stands for it. */
+static int64_t elements(Session & s, uint64_t size) {
+    if (size < max_elements) {
+        return (int64_t) size;
+    }
+    size_t i = 0;
+    while (i < s.huge.size() && s.huge[i] != size) {
+        i++;
+    }
+    if (i == s.huge.size()) {
+        s.huge.push_back(size);
+    }
+    return (int64_t) ((1ull << 62) + i);
+}
+
+static bool sane_view(const gc_tensor * t, uint32_t i) {
+    const gc_tensor & root = t[t[i].view_src];
+    int sources = 0;
+    bool reads_root = false;
+    for (int32_t src : t[i].src) {
+        sources += src >= 0;
+        reads_root |= src == t[i].view_src;
+    }
+    return sources == 1 && reads_root && root.view_src < 0 && !(t[i].flags & GC_LEAF)
+        && t[i].size <= root.size && t[i].view_offs <= root.size - t[i].size;
+}
+
+static bool sane(const gc_tensor * t, uint32_t i) {
+    int sources = 0;
+    for (int32_t src : t[i].src) {
+        if (src < -1 || src >= (int32_t) i) {
+            return false;
+        }
+        sources += src >= 0;
+    }
+    const bool leaf = t[i].flags & GC_LEAF, fixed = t[i].flags & GC_PREALLOC;
+    return t[i].view_src >= -1 && t[i].view_src < (int32_t) i && !(leaf && sources) && !(fixed && !leaf)
+        && !(fixed && t[i].size > max_fixed) && t[i].slot >= 0 && (t[i].view_src < 0 || sane_view(t, i));
+}
+
+int32_t define(Session & s, const gc_tensor * tensors, uint32_t n) {
+    if (n > (1u << 20)) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!sane(tensors, i)) {
+            return -1;
+        }
+    }
+    auto g = std::make_unique<Graph>();
+    g->number = (uint32_t) s.graphs.size();
+    g->tensors.assign(tensors, tensors + n);
+    g->values.resize(n);
+    g->views.resize(n);
+    g->fixed.resize(n);
+    for (uint32_t i = 0; i < n; i++) {
+        g->values[i] = gc_value(tensors, i, g->values.data());
+        g->infos.push_back({g.get(), i});
+        g->elements.push_back(elements(s, tensors[i].size));
+        if (tensors[i].view_src >= 0) {
+            g->views[tensors[i].view_src].push_back(i);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (tensors[i].flags & GC_PREALLOC) {
+            g->fixed[i] = s.arena.take((tensors[i].size + 4096) & ~4095ull);
+            if (!g->fixed[i]) {
+                return -1;
+            }
+            gc_fill(g->fixed[i], tensors[i].size, g->values[i], 0);
+            for (uint32_t v : g->views[i]) {
+                gc_fill(g->fixed[i] + tensors[v].view_offs, tensors[v].size, g->values[i], tensors[v].view_offs);
+            }
+        }
+    }
+    s.graphs.push_back(std::move(g));
+    return (int32_t) s.graphs.size() - 1;
+}
+
+/* Some trees let a buffer type ask for more than a tensor's bytes only for some
+ * operations. MUL_MAT is among them in each such tree, and in no tree is it done
+ * in place. An in-place operation is not among them: there a node that needs more
+ * is not offered for reuse, which no clause demands. */
+template <class Op> static bool may_expand(Op op) {
+    if constexpr (has_ggml_op_alloc_size_may_expand<Op>) {
+        return call_ggml_op_alloc_size_may_expand(op);
+    }
+    return true;
+}
+
+static ggml_op operation(const Graph & g, uint32_t i) {
+    const gc_tensor & t = g.tensors[i];
+    if (t.flags & GC_LEAF) {
+        return GGML_OP_NONE;
+    }
+    if (t.view_src >= 0) {
+        return GGML_OP_VIEW;
+    }
+    const bool more = t.pad || t.size >= max_elements;
+    return (t.flags & GC_INPLACE) && (!more || may_expand(GGML_OP_ADD)) ? GGML_OP_ADD : GGML_OP_MUL_MAT;
+}
+
+/* A view as ggml makes one; of a root that ggml can't measure it may have no elements. */
+static int64_t view_elements(const Graph & g, uint32_t i) {
+    const gc_tensor & t = g.tensors[i];
+    const uint64_t there = (uint64_t) g.elements[t.view_src], want = (uint64_t) g.elements[i];
+    return t.view_offs <= there && want <= there - t.view_offs ? (int64_t) want : 0;
+}
+
+static ggml_tensor * tensor(Session & s, const Alloc & a, Instance & in, uint32_t i) {
+    const Graph & g = *in.graph;
+    const gc_tensor & d = g.tensors[i];
+    ggml_tensor * t = ggml_new_tensor_1d(in.context, GGML_TYPE_I8,
+                                         d.view_src >= 0 ? view_elements(g, i) : g.elements[i]);
+    t->op = operation(g, i);
+    t->extra = const_cast<Info *>(&g.infos[i]);
+    ggml_format_name(t, "t%u.%u", g.number, i);
+    for (int j = 0; j < GC_MAX_SRC; j++) {
+        t->src[j] = d.src[j] >= 0 ? in.tensors[d.src[j]] : nullptr;
+    }
+    if (d.flags & GC_LAYOUT) {
+        t->nb[3] += 1;
+    }
+    if (d.flags & GC_INPUT) {
+        ggml_set_input(t);
+    }
+    if (d.flags & GC_OUTPUT) {
+        ggml_set_output(t);
+    }
+    if (d.flags & GC_PREALLOC) {
+        t->buffer = s.types[s.type_of(a, d.slot)].fixed_buffer;
+        t->data = g.fixed[i];
+    }
+    if (d.view_src >= 0) {
+        t->view_src = in.tensors[d.view_src];
+        t->view_offs = d.view_offs;
+    }
+    return t;
+}
+
+static bool placed_outside(const Graph & g, uint32_t i) { return g.is(g.root(i), GC_PREALLOC); }
+
+std::unique_ptr<Instance> build(Session & s, const Alloc & a, const Graph & g) {
+    auto in = std::make_unique<Instance>();
+    const uint32_t n = (uint32_t) g.tensors.size(), size = n ? n : 1;
+    in->graph = &g;
+    in->memory.resize(n * ggml_tensor_overhead() + ggml_graph_overhead_custom(size, false));
+    ggml_init_params params = {in->memory.size(), in->memory.data(), true};
+    in->context = ggml_init(params);
+    in->cgraph = ggml_new_graph_custom(in->context, size, false);
+    for (uint32_t i = 0; i < n; i++) {
+        in->tensors.push_back(tensor(s, a, *in, i));
+        std::vector<int> & slots = g.is(i, GC_LEAF) ? in->leaf_slots : in->node_slots;
+        slots.push_back(g.tensors[g.root(i)].slot % a.n_slots);
+    }
+    for (uint32_t leafs = 2; leafs-- > 0;) { /* leafs first, then nodes, each in the definition's order */
+        for (uint32_t i = 0; i < n; i++) {
+            if (g.is(i, GC_LEAF) == (leafs == 1)) {
+                ggml_build_forward_expand(in->cgraph, in->tensors[i]);
+            }
+        }
+    }
+    for (uint32_t i = 0; a.sched && i < n; i++) {
+        if (!placed_outside(g, i)) {
+            const int slot = g.tensors[g.root(i)].slot % a.n_slots;
+            ggml_backend_sched_set_tensor_backend(a.sched, in->tensors[i], &a.backends[slot]->ggml);
+        }
+    }
+    return in;
+}
+
+/* Where address p is, seen from allocator a: the chunk is counted among its buffers of the type. */
+static gc_place place_of(const Session & s, const Alloc & a, const void * p) {
+    const Buffer * b = s.at(p);
+    if (!b) {
+        return {-1, -1, 0};
+    }
+    int32_t chunk = 0;
+    for (const Buffer * other : s.live) {
+        chunk += other->type == b->type && other->pool == b->pool && other->serial < b->serial;
+    }
+    if (b->pool != a.pools[b->type]) {
+        return {-1, -1, 0}; /* somebody else's memory */
+    }
+    return {b->type, chunk, (uint64_t) (static_cast<const uint8_t *>(p) - b->base)};
+}
+
+static void uses(const Session & s, Instance & in, const ggml_tensor * t, uint64_t size) {
+    const Buffer * b = size ? s.at(t->data) : nullptr;
+    if (b) {
+        in.serials.push_back(b->serial);
+    }
+}
+
+/* Records places, and the buffers used (the scheduler's copies included), once `in` is bound. */
+void locate(Session & s, const Alloc & a, Instance & in) {
+    const Graph & g = *in.graph;
+    in.places.clear();
+    in.serials.clear();
+    for (uint32_t i = 0; i < g.tensors.size(); i++) {
+        const gc_tensor & d = g.tensors[i];
+        if (placed_outside(g, i)) {
+            in.places.push_back({-1, 0, 0});
+        } else if (d.size == 0) {
+            in.places.push_back({s.type_of(a, g.tensors[g.root(i)].slot), 0, 0});
+        } else {
+            in.places.push_back(place_of(s, a, in.tensors[i]->data));
+            uses(s, in, in.tensors[i], d.size);
+        }
+        for (int j = 0; j < GC_MAX_SRC; j++) {
+            const ggml_tensor * src = in.tensors[i]->src[j];
+            if (d.src[j] >= 0 && src && !src->extra) {
+                uses(s, in, src, g.tensors[d.src[j]].size);
+            }
+        }
+    }
+}
+
+} // namespace gc
