@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "defects.h"
+#include "emulated.h"
 #include "gc_oracle.h"
 #include "pair.h"
 
@@ -32,14 +33,14 @@ class run {
 
   private:
     void write(uint32_t i, uint64_t value) {
-        gc_fill(b.at[i], g.tensors[i].size, value, 0);
+        gc_fill(b.at[i], g.tensors[i].size, value);
         written[i] = true;
     }
 
     // True if tensor i holds what it must.
     bool check(uint32_t i, uint32_t trouble, int32_t node, int32_t src) {
         const gc_tensor & t = g.tensors[i];
-        const uint64_t wrong = gc_verify(b.at[i], t.size, g.values[i], t.view_offs);
+        const uint64_t wrong = gc_verify(b.at[i], g.tensors.data(), (uint32_t) i, g.values[i]);
         if (wrong == t.size) return true;
         if (!found.trouble) {
             found.bad_node = node;
@@ -65,7 +66,7 @@ class run {
 
     void output(uint32_t i) {
         check(i, GC_BAD_OUTPUT, int32_t(i), -1);
-        found.digest = gc_digest(found.digest, b.at[i], g.tensors[i].size);
+        found.digest = gc_digest(found.digest, b.at[i], g.tensors.data(), (uint32_t) i);
     }
 
     const bound_graph & b;
@@ -85,6 +86,7 @@ bool guards_hold(const gallocr & a) {
         if (!a.has_type(t)) continue;
         const uint64_t page = a.in->devices[t].page;
         for (const buffer & c : a.holding(t).chunk) {
+            if (c.size > emulated::backed_max) continue; // its end cannot be touched
             const auto * end = reinterpret_cast<const uint8_t *>(c.base) + c.size;
             const uint64_t rest = (page - c.size % page) % page;
             if (std::any_of(end, end + rest, [](uint8_t x) { return x != 0; })) return false;
