@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from ..model import oracle, planner
 from ..model.records import Graph, Kind, Observation, Op, Status, Trouble
-from ..model.session import Allocator, Played
+from ..model.session import Allocator
 from ..native.worker import StepSeen
 from ..spec import placement
+from ..spec.resizable import Step
 from .fresh import FreshPlan, huge, see
 from .ledger import Ledger
 
@@ -161,7 +162,7 @@ def history_clause(op: Op, clause: str, graph: Graph, history: History) -> str:
     return "R3" if clause == "P3" else "P9"
 
 
-def trouble(op: Op, seen: StepSeen, ledger: Ledger, played: Played | None) -> Found:
+def trouble(op: Op, seen: StepSeen, ledger: Ledger, step: Step | None) -> Found:
     """The memory oracle: wrong bytes, whatever the books say."""
     obs = seen.obs
     if obs.trouble & Trouble.FREED_BUSY:
@@ -170,7 +171,7 @@ def trouble(op: Op, seen: StepSeen, ledger: Ledger, played: Played | None) -> Fo
         yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
     if obs.trouble & Trouble.BAD_GUARD:
         yield "P3", "bytes behind the end of a buffer were written"
-    stale = played is not None and bool(played.out.touched)
+    stale = step is not None and bool(step.out.touched)
     if obs.trouble & Trouble.BAD_SOURCE:
         what = f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes from offset {obs.bad_offset} on"
         yield ("R12" if stale else "P1"), what

@@ -17,15 +17,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..model.records import Cap, Kind, Op, OpFlag, Status, Trace, Trouble
+from ..model.records import Cap, Op, OpFlag, Status, Trace
 from ..model.session import Session
 from ..native.worker import Run, StepSeen
-from ..spec import placement
-from ..spec.resizable import exercised, step_checks
+from ..spec import resizable
+from ..spec.resizable import Step
 from . import alloc, deaths, exact, scheduled
+from .applies import applies
 from .fresh import Fresh
-from .ledger import Ledger
+from .ledger import READINGS, Ledger
 from .verdict import Verdict
+
+#: what a clause of R says of a plain allocator that has no generations: the clause of G it follows from
+PLAIN = {"R3": "G1", "R4": "G1", "R5": "G1", "R6": "G1", "R9": "G2", "R10": "G2", "R11": "G5"}
 
 
 @dataclass
@@ -37,7 +41,7 @@ class Report:
     steps: int = 0
 
     @property
-    def broken(self) -> Verdict | None:
+    def failed(self) -> Verdict | None:
         """The first broken clause, else the first difference that no clause decides."""
         for sort in ("broken", "silent"):
             for verdict in self.verdicts:
@@ -50,7 +54,7 @@ class Checker:
     """Judges one run of `trace` on a subject of capabilities `caps`."""
 
     def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
-        self.trace, self.caps, self.fresh = trace, caps, fresh
+        self.trace, self.caps = trace, caps
         self.ledger = Ledger(trace.setup, trace.graphs, caps, fresh)
         self.reference = Session(trace.setup, list(trace.graphs)) if caps & Cap.EXACT else None
         self.history = alloc.History()
@@ -63,41 +67,90 @@ class Checker:
         for self.at, (op, seen) in enumerate(zip(self.trace.ops, run.steps, strict=False)):
             self.report.steps += 1
             self.report.verdicts += self.step(op, seen)
-            if self.report.broken:
+            if self.report.failed:
                 return self.report
-        self.at = len(run.steps)
         self.report.verdicts += self.end(run)
         return self.report
 
     # -- one step ----------------------------------------------------------------
 
     def step(self, op: Op, seen: StepSeen) -> Iterator[Verdict]:
-        if op.flags & OpFlag.BY_SCHED or self.books.has(op.alloc):
-            for clause, message in self.books.step(op, seen):
-                yield self.broken(clause, message, op)
+        if self.books.has(op.alloc) or (op.flags & OpFlag.BY_SCHED and seen.obs.status == Status.DONE):
             self.report.tally += self.books.tally(op, seen)
+            for clause, message in self.books.step(op, seen):
+                yield self.verdict("broken", clause, message, op)
             return
-        owner = self.ledger.allocs.get(op.alloc)
-        bound_before = owner.bound if owner else None
-        expected, played = self.ledger.step(op, seen.obs, seen.looks)
+        expected, step = self.ledger.step(op, seen.obs, seen.looks)
         if seen.obs.status == Status.MISUSE and expected == Status.MISUSE:
-            yield self.verdict("misuse", "", misused(op), op)
+            yield self.verdict("misuse", "", deaths.misused(op), op)
+        self.report.tally += alloc.exercised(op, seen, self.ledger, self.history)
+        self.history.note(op, seen.obs, self.ledger)
         found = False
-        for clause, message in self.clauses(op, seen, expected, played, bound_before):
+        for clause, message in self.clauses(op, seen, step):
             found = True
-            yield self.broken(clause, message, op)
-        if self.reference and not found:
-            for name, want, have in exact.differences(self.reference, op, seen):
+            yield self.verdict("broken", clause, message, op)
+        if self.reference is None:
+            if expected == Status.MISUSE != seen.obs.status:
+                yield self.verdict("silent", "", "the caller's misuse was not noticed", op)
+            return
+        for name, want, have in exact.differences(self.reference, op, seen):
+            if not found:
                 yield Verdict("silent", "", f"{name} differs", self.at, op.kind.name, want, have)
 
-    def clauses(self, op: Op, seen: StepSeen, expected: Status, played: object, bound: object) -> Iterator[tuple[str, str]]:
+    def clauses(self, op: Op, seen: StepSeen, step: Step | None) -> Iterator[tuple[str, str]]:
         """(clause, message) of everything that this step breaks, the most telling first."""
-        self.history.note(op, seen.obs, self.ledger)
-        yield from alloc.trouble(op, seen, self.ledger, self.history, played)
-        yield from alloc.plan_rules(op, seen, self.ledger, self.history, self.fresh, expected)
-        self.report.tally += alloc.exercised(op, seen, self.ledger, self.history)
-        if played is not None:
-            yield from self.pair_rules(played)
+        yield from alloc.trouble(op, seen, self.ledger, step)
+        if step is None:
+            return
+        yield from alloc.plan_rules(op, seen, self.ledger, self.history)
+        said = resizable.judge(step)
+        for clause in said.exercised:
+            self.count(clause, step)
+        for clause, part in said.broken:
+            name = self.name(clause, step)
+            if applies(name, self.caps):
+                yield name, part
 
-    def pair_rules(self, played: "Played") -> Iterator[tuple[str, str]]:
-        raise NotImplementedError
+    def name(self, clause: str, step: Step) -> str:
+        """The clause by which a subject is held to a rule; for a plain allocator, of G."""
+        plain = not (step.g.owner or step.h.owner or any(a[1] for a in (step.g.active, step.h.active)))
+        if plain and (not self.caps & READINGS or clause == "R11"):
+            return PLAIN.get(clause, clause)
+        return clause
+
+    def count(self, clause: str, step: Step) -> None:
+        name = self.name(clause, step)
+        if applies(name, self.caps):
+            self.report.tally[name] += 1
+
+    def verdict(self, sort: str, clause: str, message: str, op: Op) -> Verdict:
+        return Verdict(sort, clause, message, self.at, op.kind.name)  # type: ignore[arg-type]
+
+    # -- the end -------------------------------------------------------------------
+
+    def end(self, run: Run) -> Iterator[Verdict]:
+        """A death is a finding that names the operation; so is a byte that close does not give back."""
+        self.at = len(run.steps)
+        if run.death is None:
+            if run.leaked:
+                yield Verdict("broken", "G5", f"{run.leaked} bytes stay in use after every allocator was freed",
+                              self.at, "close")  # fmt: skip
+            return
+        how = deaths.describe(run.death)
+        if run.death.op is None or self.at >= len(self.trace.ops):
+            clause = "G2" if any(p.failed for p in self.history.past.values()) else "G5"
+            yield Verdict("broken", clause, f"freeing everything {how}", self.at, run.death.phase)
+            return
+        op = self.trace.ops[self.at]
+        if deaths.expected(op, self.ledger):
+            self.report.tally["R12"] += 1
+        elif self.books.has(op.alloc):
+            yield self.verdict("broken", self.books.blame(op), how, op)
+        elif self.misuse(op):
+            yield self.verdict("misuse", "", f"{deaths.misused(op)}; the subject {how}", op)
+        else:
+            yield self.verdict("broken", deaths.blame(op, self.ledger, self.history), how, op)
+
+    def misuse(self, op: Op) -> bool:
+        """Whether the reference would have called the operation a misuse."""
+        return self.ledger.session.step(op).status == Status.MISUSE

@@ -22,15 +22,30 @@ def describe(death: Death) -> str:
     """One sentence: how it died, and the assertion if it printed one."""
     words = {"abort": "aborted", "fault": "touched memory that is not mapped", "hang": "did not return"}
     how = words.get(death.kind, f"ended the process ({death.kind})")
-    said = next((line.strip() for line in death.stderr if "assert" in line.lower() or "abort" in line.lower()), "")
-    if not said:
-        said = next((line.strip() for line in death.stderr if line.strip()), "")
+    lines = [line.strip() for line in death.stderr.splitlines() if line.strip()]
+    said = next((x for x in lines if "assert" in x.lower() or "abort" in x.lower()), lines[-1] if lines else "")
     return how + (f": {short(said)}" if said else "")
 
 
 def short(line: str) -> str:
     """Without the directory of a source file, which differs from machine to machine."""
     return " ".join(word.rsplit("/", 1)[-1] if "/" in word else word for word in line.split())[:200]
+
+
+#: the rule that a caller breaks, quoted by its place
+RULES = {
+    Kind.NEW: "an allocator number is used by one living allocator at a time (gallocheck.h, GC_NEW)",
+    Kind.COMPUTE: "only a bound graph is computed (gallocheck.h, GC_COMPUTE)",
+    Kind.SHRINK: "only an owner or a borrower requests a shrink (contract R6; gallocheck.h, GC_SHRINK)",
+    Kind.REMAKE: "only an owner is remade (contract R14; gallocheck.h, GC_REMAKE)",
+    Kind.SYNC: "only a scheduler is synchronized (gallocheck.h, GC_SYNC)",
+    Kind.RESET: "only a scheduler is reset (gallocheck.h, GC_RESET)",
+}
+
+
+def misused(op: Op) -> str:
+    """The rule of the interface that the caller broke."""
+    return RULES.get(op.kind, f"the allocator, graph or device must exist (gallocheck.h, GC_{op.kind.name})")
 
 
 def expected(op: Op, ledger: Ledger) -> bool:

@@ -1,28 +1,36 @@
-"""The contract's own books on a session: the reference session, brought in line with what was seen.
+"""The contract's own books on a session: what is seen of each pair, and what happened to it.
 
-For a subject that behaves exactly as the reference, nothing ever has to be brought in line. For
-any other, the model says what the operation is about (who takes part, what is published, who has
-reserved since the request), and the observed sizes, readings and statuses replace the model's.
-The clauses are then evaluated on that transition.
+A reference session says what each operation is about (which pair, which role, what
+is published). The observed sizes, readings and statuses then replace the model's,
+so that the clauses are evaluated on what the subject showed, however it came to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..model.domain import Ints
+from ..model.pair import BORROWER, ROLES, Out, RoleOp
 from ..model.planner import OUTSIDE, Plan
-from ..model.records import Cap, Graph, Kind, Observation, Op, Setup, Status
-from ..model.resizable import BORROWER, ROLES, Out, State
+from ..model.records import MAX_CHUNKS, UNLIMITED, Cap, Graph, Kind, Observation, Op, Setup, Status
 from ..model.session import Allocator, Pair, Played, Session, pad
+from ..spec.history import Past, Seen, follow, past
+from ..spec.history import seen as seen_of
+from ..spec.resizable import Step
 from .fresh import Fresh
+
+READINGS = Cap.RESIZABLE | Cap.GROUP  #: subjects whose allocators have generations
 
 
 class Ledger:
-    """A reference session that follows the observations of a subject with capabilities `caps`."""
+    """Follows one session of a subject with capabilities `caps`."""
 
     def __init__(self, setup: Setup, graphs: tuple[Graph, ...], caps: Cap, fresh: Fresh) -> None:
         self.setup, self.caps, self.fresh = setup, caps, fresh
         self.session = Session(setup, list(graphs), self.planning)
+        self.pasts: dict[int, Past] = {}  # by id of the pair
+        self.seen: dict[int, Seen] = {}
+        self.touched: dict[int, bool] = {}  # by allocator: memory of its bound graph was freed
 
     def planning(self, config: int, graph: Graph) -> Plan | None:
         """The subject's own fresh plan: the requirement that any reserve of the graph publishes."""
@@ -35,56 +43,116 @@ class Ledger:
     def allocs(self) -> dict[int, Allocator]:
         return self.session.allocs
 
-    def step(self, op: Op, obs: Observation, looks: Mapping[int, Observation]) -> tuple[Status, Played | None]:
-        """Follows one operation; the status that the model expected, and the observed transition."""
-        before = self.allocs.get(op.alloc)
-        kept = (before.plan, before.bound, before.places) if before else None
+    def past(self, number: int) -> Past | None:
+        """The history of an allocator's pair."""
+        a = self.allocs.get(number)
+        return self.pasts.get(id(a.pair)) if a else None
+
+    def stale(self, number: int) -> bool:
+        """Whether memory of the allocator's bound graph was freed since it was bound."""
+        a = self.allocs.get(number)
+        return a is not None and bool(a.pair.state.stale[a.role])
+
+    # -- following ---------------------------------------------------------------
+
+    def step(self, op: Op, obs: Observation, looks: Mapping[int, Observation]) -> tuple[Status, Step | None]:
+        """The status that the reference would show, and the observed step of the pair (None: no pair)."""
+        mine = self.allocs.get(op.alloc)
+        kept = (mine.plan, mine.bound, mine.places) if mine else None
         predicted = self.session.step(op)
         played = self.session.last
-        if obs.status == Status.MISUSE or predicted.status == Status.MISUSE:
+        if Status.MISUSE in (obs.status, predicted.status):
             return predicted.status, None
         self.session.used = obs.used
         if played is None:
             return predicted.status, None
-        if op.kind == Kind.ALLOC and obs.status != predicted.status and before is not None:
-            if obs.status == Status.REFUSED and kept:
-                before.plan, before.bound, before.places = kept
-            played = self.other_alloc(op, obs, before, played)
-        seen = dict(looks) if op.kind == Kind.FREE else {**looks, op.alloc: obs}
-        after = self.observed(played.pair, played.after, seen, obs)
-        played.pair.state = after
-        return predicted.status, played._replace(after=after, out=self.out(played, after, obs))
+        if mine is not None and kept and obs.status != predicted.status:
+            played = self.other_end(op, obs, mine, kept, played)
+        shown = {n: look for n, look in looks.items() if look.status == Status.DONE}
+        if op.kind != Kind.FREE:
+            shown[op.alloc] = obs
+        return predicted.status, self.observe(op, obs, shown, played)
 
-    def observed(self, pair: Pair, state: State, seen: Mapping[int, Observation], obs: Observation) -> State:
-        """The model's state with everything replaced that can be seen of the pair's allocators."""
-        asked, old, gen, shrink = list(state.asked), list(state.old), list(state.gen), list(state.shrink_gen)
+    def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:
+        """The step as it was seen, entered in the books."""
+        pair, types = played.pair, len(self.setup.types)
+        before = self.seen.get(id(pair)) or seen_of(self.session.model, played.before)
+        before = before._replace(used=played.before.used, cap=played.before.cap)
+        g = self.pasts.get(id(pair)) or past(types, MAX_CHUNKS)
+        ask = self.asked_for(op, obs, played, g)
+        after = self.after(pair, played, shown, obs)
+        out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
+        h = follow(Ints, g, before, ask, out, after)
+        self.pasts[id(pair)], self.seen[id(pair)] = h, after
+        return Step(Ints, before, ask, after, out, g, h)
+
+    def after(
+        self, pair: Pair, played: Played, shown: Mapping[int, Observation], obs: Observation
+    ) -> Seen:
+        """The pair as its living allocators show it; the model's figures where none shows them."""
+        state = played.after
+        asked, old = list(state.asked), list(state.old)
+        gen, shrink = list(state.gen), list(state.shrink_gen)
+        owned = [self.session.model.owned(state, r) for r in ROLES]
         for number, a in self.allocs.items():
-            if a.pair is not pair or number not in seen:
+            if a.pair is not pair or number not in shown:
                 continue
-            for t, chunks in enumerate(pad(seen[number].asked)):
+            look = shown[number]
+            for t, chunks in enumerate(pad(look.asked)):
                 if state.uses[a.role][t]:
                     (old if a.role == BORROWER and state.behind else asked)[t] = chunks
-            gen[a.role], shrink[a.role] = seen[number].generation, seen[number].shrink_generation
-        if not self.caps & (Cap.RESIZABLE | Cap.GROUP):  # a plain allocator has no readings
-            gen, shrink = list(state.gen), list(state.shrink_gen)
-        return state._replace(
+            if self.caps & READINGS:
+                gen[a.role], shrink[a.role] = look.generation, look.shrink_generation
+            if self.caps & Cap.BREAKDOWN:
+                owned[a.role] = look.owned
+        pair.state = state._replace(
             asked=tuple(asked), old=tuple(old), gen=tuple(gen), shrink_gen=tuple(shrink), used=obs.used
         )
-
-    def out(self, played: Played, after: State, obs: Observation) -> Out:
-        """What the caller saw; an entry failed where a refused reserve left nothing of it."""
-        failed = tuple(
-            obs.status == Status.REFUSED and any(need) and not any(now)
-            for need, now in zip(played.op.need or self.session.model.no_need, after.asked, strict=True)
+        return Seen(
+            tuple(asked), tuple(old), obs.used, state.cap, state.gran, tuple(gen), tuple(shrink), tuple(owned)
         )
-        return played.out._replace(status=int(obs.status), failed=failed, allocations=obs.allocations)
 
-    def other_alloc(self, op: Op, obs: Observation, a: Allocator, played: Played) -> Played:
-        """An alloc may end otherwise than the reference's where the contract leaves a choice (G2, G4)."""
+    # -- where the contract leaves a choice ------------------------------------------
+
+    def asked_for(self, op: Op, obs: Observation, played: Played, g: Past) -> RoleOp:
+        """What the operation was, as a subject that is not exact took it.
+
+        An alloc may use a plan that was made for another graph if it is right for this one too (G4): it
+        then makes no reservation, and is judged by its places. A type that is listed twice may count
+        as several buffer types.
+        """
+        ask = played.op
+        if self.caps & Cap.EXACT or op.kind != Kind.ALLOC or ask.match:
+            return ask
+        a = self.allocs[op.alloc]
+        if obs.status == Status.DONE and not obs.allocations and g.planned[a.role]:
+            return ask._replace(match=True, need=g.req[a.role])
+        if obs.status == Status.REFUSED and not obs.allocations and len(self.setup.configs[a.config]) > 1:
+            return ask._replace(plannable=False)
+        return ask
+
+    def other_end(
+        self,
+        op: Op,
+        obs: Observation,
+        a: Allocator,
+        kept: tuple[Graph | None, Graph | None, tuple[object, ...]],
+        played: Played,
+    ) -> Played:
+        """The operation ended otherwise than the reference's: the books follow the subject."""
         model, me = self.session.model, tuple(a.role == r for r in ROLES)
-        if obs.status == Status.DONE:
-            state = model.bind(played.after, me)
-            a.plan = a.bound = self.session.graphs[op.graph]
-        else:
-            state = played.before._replace(used=obs.used)
-        return played._replace(after=state)
+        if op.kind == Kind.ALLOC and obs.status == Status.DONE:
+            a.bound = self.session.graphs[op.graph]
+            return played._replace(after=model.bind(played.after, me))
+        if op.kind == Kind.ALLOC:
+            a.plan, a.bound, a.places = kept  # type: ignore[assignment]
+            return played._replace(after=played.before)
+        if op.kind == Kind.COMPUTE and obs.status == Status.STALE:
+            a.bound = None
+            return played._replace(after=played.after._replace(bound=tuple(
+                b and not m for b, m in zip(played.after.bound, me, strict=True))))  # fmt: skip
+        return played
+
+    def limited(self) -> bool:
+        """Whether some device can run out of memory."""
+        return any(c < UNLIMITED for c in self.session.capacity)

@@ -6,12 +6,13 @@ still fails is kept, until none does. Illegal candidates are never tried.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..model.records import Trace
 from .legal import legal
-from .simpler import PASSES
+from .simpler import PASSES, Pass
 
 
 def shrink(
@@ -29,8 +30,8 @@ def shrink(
     before = None
     while before != hunt.best and not hunt.over():
         before = hunt.best
-        for candidates in PASSES:
-            hunt.exhaust(candidates)
+        for edits in PASSES:
+            hunt.exhaust(edits)
     return hunt.best
 
 
@@ -47,15 +48,15 @@ class _Hunt:
     def over(self) -> bool:
         return self.left <= 0 or time.monotonic() >= self.deadline
 
-    def exhaust(self, candidates: Callable[[Trace], Iterator[Callable[[Trace], Trace | None]]]) -> None:
+    def exhaust(self, edits: Pass) -> None:
         """Applies a pass's edits, each to the best so far, until none of them helps."""
         again = True
         while again and not self.over():
-            again = False
-            for edit in candidates(self.best):
-                if self.over():
-                    return
-                again |= self.keep(edit(self.best))
+            again, hunt, kept = False, edits(self.best), None
+            with contextlib.suppress(StopIteration):
+                while not self.over():
+                    kept = self.keep(hunt.send(kept)(self.best))
+                    again |= kept
 
     def keep(self, trial: Trace | None) -> bool:
         """Whether the trial still fails; then it is the best."""

@@ -1,14 +1,14 @@
 """Single steps towards a simpler trace, for the shrinker.
 
-A pass looks at a trace and gives edits, functions from a trace to a simpler one
-(None where it no longer applies). The shrinker applies each edit to the best
-trace so far, so an edit must hold for a trace that has become smaller meanwhile.
-Edits may give illegal traces; the shrinker drops those.
+A pass looks at a trace and yields edits, functions from a trace to a simpler one
+(None where it no longer applies), and is sent whether each was kept. The shrinker
+applies each edit to the best trace so far, so an edit must hold for a trace that
+has become smaller meanwhile. Edits may give illegal traces; the shrinker drops those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -28,7 +28,8 @@ from ..model.records import (
 from .legal import GRAPH_KINDS
 
 Edit = Callable[[Trace], "Trace | None"]
-Pass = Callable[[Trace], Iterator[Edit]]
+Edits = Generator[Edit, "bool | None", None]  #: is sent whether the edit was kept
+Pass = Callable[[Trace], Edits]
 Item = TypeVar("Item")
 
 
@@ -36,7 +37,7 @@ def _put(items: tuple[Item, ...], i: int, item: Item) -> tuple[Item, ...]:
     return (*items[:i], item, *items[i + 1 :])
 
 
-def without_operations(trace: Trace) -> Iterator[Edit]:
+def without_operations(trace: Trace) -> Edits:
     """Blocks of operations go, large ones first, from the end."""
     size = len(trace.ops)
     while size:
@@ -54,7 +55,7 @@ def _without_graph(trace: Trace, g: int) -> Trace | None:
     return replace(trace, graphs=trace.graphs[:g] + trace.graphs[g + 1 :], ops=ops)
 
 
-def without_graphs(trace: Trace) -> Iterator[Edit]:
+def without_graphs(trace: Trace) -> Edits:
     """Graphs that no operation reads go; then one graph does for two."""
     for g in reversed(range(len(trace.graphs))):
         yield lambda t, g=g: _without_graph(t, g)  # type: ignore[misc]
@@ -83,7 +84,7 @@ def _without_tensor(graph: Graph, i: int, rewire: bool) -> Graph | None:
     return Graph(graph.tensors[:i] + tuple(map(moved, graph.tensors[i + 1 :])))
 
 
-def without_tensors(trace: Trace) -> Iterator[Edit]:
+def without_tensors(trace: Trace) -> Edits:
     """Tensors go one by one, from the end, their readers rewired to a source or not."""
     for g, graph in enumerate(trace.graphs):
         for i in reversed(range(len(graph.tensors))):
@@ -109,7 +110,7 @@ def _on_tensor(g: int, i: int, change: Callable[[Tensor], Tensor]) -> Edit:
     return _on_graph(g, on)
 
 
-def plainer_tensors(trace: Trace) -> Iterator[Edit]:
+def plainer_tensors(trace: Trace) -> Edits:
     """Sources, views, flags and slots go."""
     for g, graph in enumerate(trace.graphs):
         for i, t in enumerate(graph.tensors):
@@ -133,7 +134,7 @@ def _reads_earlier(t: Tensor, s: int) -> Tensor:
     return replace(t, src=src, view_src=0 if t.view_src == s else t.view_src)
 
 
-def plainer_operations(trace: Trace) -> Iterator[Edit]:
+def plainer_operations(trace: Trace) -> Edits:
     """No injected failures, no flags, low numbers of allocators."""
     plain: dict[str, Any] = {"fail_types": 0, "fail_nth": 0, "flags": OpFlag(0)}
     for i, op in enumerate(trace.ops):
@@ -169,7 +170,7 @@ def _swapped(trace: Trace, high: int, low: int) -> Trace | None:
     return replace(trace, ops=tuple(map(renamed, trace.ops)))
 
 
-def smaller_setup(trace: Trace) -> Iterator[Edit]:
+def smaller_setup(trace: Trace) -> Edits:
     """Configs, slots and types go."""
     setup = trace.setup
     for k in reversed(range(len(setup.configs))):
@@ -220,38 +221,47 @@ def _without_type(trace: Trace, t: int) -> Trace | None:
     return Trace(Setup(setup.types[:t] + setup.types[t + 1 :], configs), trace.graphs, tuple(ops))
 
 
-def lower(value: int) -> Iterator[int]:
-    """Simpler values than `value`, the simplest first: 0, 1, powers of two, halves, one less."""
-    seen = {value}
-    power = 1 << max(0, value.bit_length() - 1)
-    tries = [0, 1, 2, 4, 8, 16, 64, 256, 4096, power >> 2, power >> 1, power, value // 2]
-    tries += [value - (value >> k) for k in (2, 3, 4, 6, 8)] + [value - 16, value - 1]
-    for v in tries:
-        if 0 <= v < value and v not in seen:
-            seen.add(v)
-            yield v
-
-
+_SIMPLE = (0, 1, 2, 4, 8, 16, 64, 256, 4096)
 _SIMPLEST = {"alignment": 1, "max_size": SIZE_MAX, "granularity": 1, "capacity": UNLIMITED}
 
 
-def lower_values(trace: Trace) -> Iterator[Edit]:
+def _descend(value: int, change: Callable[[int], Edit], first: tuple[int, ...] = ()) -> Edits:
+    """Brings one number down: simple ones first, then by steps that halve while they do not help."""
+    for v in (*first, *_SIMPLE):
+        if v != value and (v < value or v in first) and (yield change(v)):
+            return
+    power = 1 << max(0, value.bit_length() - 1)
+    if power < value and (yield change(power)):
+        value = power
+    step = value // 2
+    while step:
+        if step <= value and (yield change(value - step)):
+            value -= step
+        else:
+            step //= 2
+
+
+def lower_values(trace: Trace) -> Edits:
     """Sizes, pads, offsets, capacities and the types' numbers become simple."""
     for t, kind in enumerate(trace.setup.types):
         for name, simplest in _SIMPLEST.items():
             value = getattr(kind, name)
             if value != simplest:
-                for v in (simplest, *lower(value)):
-                    yield lambda x, t=t, n=name, v=v: _on_type(x, t, n, v)  # type: ignore[misc]
+                yield from _descend(
+                    value, lambda v, t=t, n=name: lambda x: _on_type(x, t, n, v), (simplest,)  # type: ignore[misc]
+                )
     for i, op in enumerate(trace.ops):
-        if op.kind == Kind.CAPACITY:
-            for v in (*([UNLIMITED] if op.value != UNLIMITED else []), *lower(op.value)):
-                yield _on_op(i, lambda x, v=v: replace(x, value=v))  # type: ignore[misc]
+        if op.kind == Kind.CAPACITY and op.value != UNLIMITED:
+            yield from _descend(
+                op.value, lambda v, i=i: _on_op(i, lambda x: replace(x, value=v)), (UNLIMITED,)  # type: ignore[misc]
+            )
     for g, graph in enumerate(trace.graphs):
         for i, tensor in enumerate(graph.tensors):
             for name in ("pad", "view_offs", "size"):
-                for v in lower(getattr(tensor, name)):
-                    yield _on_tensor(g, i, lambda x, n=name, v=v: replace(x, **{n: v}))  # type: ignore[misc]
+                yield from _descend(
+                    getattr(tensor, name),
+                    lambda v, g=g, i=i, n=name: _on_tensor(g, i, lambda x: replace(x, **{n: v})),  # type: ignore[misc]
+                )
 
 
 def _on_type(trace: Trace, t: int, name: str, value: int) -> Trace | None:
@@ -262,13 +272,12 @@ def _on_type(trace: Trace, t: int, name: str, value: int) -> Trace | None:
     return replace(trace, setup=replace(trace.setup, types=_put(types, t, changed)))
 
 
-def lower_together(trace: Trace) -> Iterator[Edit]:
+def lower_together(trace: Trace) -> Edits:
     """Equal sizes change together in all graphs, and all numbers are halved at once."""
     for divisor in (4096, 256, 16, 4, 2):
         yield lambda t, d=divisor: _scaled(t, d)  # type: ignore[misc]
     for size in sorted({t.size for g in trace.graphs for t in g.tensors}, reverse=True):
-        for v in lower(size):
-            yield lambda t, s=size, v=v: _resized(t, s, v)  # type: ignore[misc]
+        yield from _descend(size, lambda v, s=size: lambda t: _resized(t, s, v))  # type: ignore[misc]
 
 
 def _resized(trace: Trace, size: int, value: int) -> Trace:

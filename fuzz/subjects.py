@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.records import Cap
 from ..native import trees
 from ..native.library import library_path
 
@@ -53,23 +52,3 @@ def unknown(name: str) -> str:
         f"There is no subject {name!r}; name {', '.join(NAMES)},"
         " or the path of a shared library that exports native/include/gallocheck.h."
     )
-
-
-def applies(clause: str, caps: Cap) -> bool:
-    """Whether a subject of these capabilities is held to the clause."""
-    letter = clause[0]
-    if letter in "PG":
-        return bool(caps & Cap.PLAN)
-    if letter == "R":
-        if clause == "R13":
-            return bool(caps & Cap.BREAKDOWN)
-        if clause == "R14":
-            return bool(caps & Cap.REMAKE)
-        if clause in ("R1", "R2"):
-            return bool(caps & Cap.RESIZABLE)
-        return bool(caps & (Cap.RESIZABLE | Cap.GROUP))
-    if clause in ("C1", "C2"):
-        return bool(caps & Cap.SCHED)
-    if clause == "C5":
-        return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
-    return False

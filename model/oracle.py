@@ -13,7 +13,7 @@ from functools import lru_cache
 from .records import MAX_SRC, Graph
 
 MASK = 2**64 - 1
-EDGE, PAGE = 2048, 4096  # of large tensors only the edges and one byte a page are touched
+EDGE, PAGE = 65536, 4096  # of larger tensors only the edges and one byte a page are touched
 
 
 def mix(x: int) -> int:
@@ -49,15 +49,17 @@ def touched(size: int) -> Iterator[int]:
     yield from range(size - EDGE, size)
 
 
-def stream(value: int, start: int, size: int) -> Iterator[int]:
-    """The touched bytes of `size` bytes of value's stream that begin at `start`."""
+def stream(value: int, begin: int, size: int, whole: int) -> Iterator[int]:
+    """The touched bytes of `size` bytes at `begin` of value's stream of `whole` bytes."""
     word, block = 0, -1
-    for i in touched(size):
-        at = start + i
-        if at >> 3 != block:
-            block = at >> 3
-            word = mix((value + block) & MASK)
-        yield (word >> ((at & 7) * 8)) & 0xFF
+    for at in touched(whole):
+        if at >= begin + size:
+            return
+        if at >= begin:
+            if at >> 3 != block:
+                block = at >> 3
+                word = mix((value + block) & MASK)
+            yield (word >> ((at & 7) * 8)) & 0xFF
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +68,8 @@ def digest(graph: Graph) -> int:
     h, vals = 0, values(graph)
     for t, v in zip(graph.tensors, vals, strict=True):
         if t.output:
-            for b in stream(v, t.view_offs, t.size):
+            whole = graph.tensors[t.view_src].size if t.view else t.size
+            for b in stream(v, t.view_offs, t.size, whole):
                 h = ((h ^ b) * 0x100000001B3) & MASK
             h = mix(h ^ t.size)
     return h

@@ -26,7 +26,8 @@ from .records import (
     Setup,
     Status,
 )
-from .resizable import BORROWER, OWNER, Model, Out, RoleOp, State
+from .pair import BORROWER, OWNER, Out, RoleOp, State
+from .resizable import Model
 
 MISUSE = Observation(Status.MISUSE)
 

@@ -2,8 +2,9 @@
 
 Rounding up to a granularity that is a term is an uninterpreted function, as Z3
 does badly with division by a variable. What is known of it is added as axioms
-over the applications that occur: `x <= r(x)`, `r(0) = 0`, monotone. With a
-granularity that is a plain int it is exact.
+over the applications that occur: `x <= r(x)` and `r(0) = 0`; that it is monotone
+is there to be added, but no proof needs it. With a granularity that is a plain
+int it is exact.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Terms(Merging):
 
     def __init__(self) -> None:
         self._round = z3.Function("rounded", z3.IntSort(), z3.IntSort(), z3.IntSort())
-        self._rounded: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+        self._rounded: list[tuple[Any, Any, Any]] = []
+        self._seen: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
 
     @staticmethod
     def all(*xs: Value) -> Value:
@@ -57,38 +59,42 @@ class Terms(Merging):
 
     def roundup(self, x: Value, unit: Value) -> Value:
         if isinstance(unit, int):
-            return (
-                x
-                if unit == 1
-                else -(-x // unit) * unit
-                if isinstance(x, int)
-                else (x + unit - 1) / unit * unit
-            )
-        if isinstance(x, int) and x == 0:
-            return 0
+            return _exact(x, unit)
+        x = z3.IntVal(x) if isinstance(x, int) else x
         return self._apply(x, unit)
 
     def _apply(self, x: Value, unit: Value) -> Value:
         """`rounded(unit, x)`; inside a choice, so that axioms are about the parts that can be chosen."""
-        x = z3.IntVal(x) if isinstance(x, int) else x
+        key = (unit.get_id(), x.get_id())
+        if key not in self._seen:
+            self._seen[key] = (unit, x, self._new(x, unit))  # terms that are kept keep their ids
+        return self._seen[key][2]
+
+    def _new(self, x: Value, unit: Value) -> Value:
         if z3.is_app_of(x, z3.Z3_OP_ITE):
             c, a, b = x.children()
             return z3.If(c, self._apply(a, unit), self._apply(b, unit))
         if z3.is_int_value(x) and x.as_long() == 0:
             return x
-        r = self._round(unit, x)
-        self._rounded[(unit.get_id(), x.get_id())] = (unit, x, r)
-        return r
+        rounded = self._round(unit, x)
+        self._rounded.append((unit, x, rounded))
+        return rounded
 
     def axioms(self) -> list[Any]:
-        """What is known of the applications of rounding so far."""
-        facts = []
-        for _, x, r in self._rounded.values():
-            facts += [r >= x, z3.Implies(x == 0, r == 0)]
-        for (u, x, r), (v, y, q) in permutations(self._rounded.values(), 2):
-            if u.eq(v):
-                facts.append(z3.Implies(x <= y, r <= q))
-        return facts
+        """What every proof knows of the applications so far: never smaller, and nothing stays nothing."""
+        return [f for _, x, r in self._rounded for f in (r >= x, z3.Implies(x == 0, r == 0))]
+
+    def monotone(self) -> list[Any]:
+        """That a larger size is not rounded to less; asked for where a counterexample must make sense."""
+        pairs = permutations(self._rounded, 2)
+        return [z3.Implies(x <= y, r <= q) for (u, x, r), (v, y, q) in pairs if u.eq(v)]
+
+
+def _exact(x: Value, unit: int) -> Value:
+    """Rounding by a granularity that is known."""
+    if unit == 1:
+        return x
+    return -(-x // unit) * unit if isinstance(x, int) else (x + (unit - 1)) / unit * unit
 
 
 def _same(a: Value, b: Value) -> bool:

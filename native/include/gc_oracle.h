@@ -36,9 +36,9 @@ static inline uint8_t gc_byte(uint64_t value, uint64_t i) {
     return (uint8_t) (gc_mix(value + (i >> 3)) >> ((i & 7) * 8));
 }
 
-/* Of large tensors only the first and last 2 KiB and one byte a page between
- * are touched: the next offset to touch after i (SIZE when done). */
-enum { GC_EDGE = 2048, GC_PAGE = 4096 };
+/* Of tensors above 2 * GC_EDGE bytes only the first and last GC_EDGE and one byte a
+ * page between are touched: the next offset to touch after i (`size` when done). */
+enum { GC_EDGE = 65536, GC_PAGE = 4096 };
 static inline uint64_t gc_next(uint64_t i, uint64_t size) {
     if (size <= 2 * GC_EDGE || i + 1 < GC_EDGE || i + 1 >= size - GC_EDGE) {
         return i + 1;
@@ -47,29 +47,41 @@ static inline uint64_t gc_next(uint64_t i, uint64_t size) {
     return next < size - GC_EDGE ? next : size - GC_EDGE;
 }
 
-/* Writes `size` bytes of value's stream, beginning at stream offset `from`. */
-static inline void gc_fill(uint8_t * p, uint64_t size, uint64_t value, uint64_t from) {
+/* Writes the whole stream of value, `size` bytes. */
+static inline void gc_fill(uint8_t * p, uint64_t size, uint64_t value) {
     for (uint64_t i = 0; i < size; i = gc_next(i, size)) {
-        p[i] = gc_byte(value, from + i);
+        p[i] = gc_byte(value, i);
     }
 }
 
-/* The first offset at which memory differs from the stream; `size` if none. */
-static inline uint64_t gc_verify(const uint8_t * p, uint64_t size, uint64_t value, uint64_t from) {
-    for (uint64_t i = 0; i < size; i = gc_next(i, size)) {
-        if (p[i] != gc_byte(value, from + i)) {
-            return i;
+/* Size of the stream that tensor i shows (a view shows a part of its root's). */
+static inline uint64_t gc_whole(const gc_tensor * t, uint32_t i) {
+    return t[i].view_src >= 0 ? t[t[i].view_src].size : t[i].size;
+}
+
+/* Of tensor i's bytes, the first that gc_fill wrote; offsets count in the whole stream. */
+static inline uint64_t gc_first(const gc_tensor * t, uint32_t i) {
+    return t[i].view_offs ? gc_next(t[i].view_offs - 1, gc_whole(t, i)) : 0;
+}
+
+/* The first offset at which tensor i's memory at p is wrong; its size if none. */
+static inline uint64_t gc_verify(const uint8_t * p, const gc_tensor * t, uint32_t i, uint64_t value) {
+    const uint64_t from = t[i].view_offs, end = from + t[i].size;
+    for (uint64_t at = gc_first(t, i); at < end; at = gc_next(at, gc_whole(t, i))) {
+        if (p[at - from] != gc_byte(value, at)) {
+            return at - from;
         }
     }
-    return size;
+    return t[i].size;
 }
 
-/* Folds touched bytes into a digest (outputs, in graph order). */
-static inline uint64_t gc_digest(uint64_t h, const uint8_t * p, uint64_t size) {
-    for (uint64_t i = 0; i < size; i = gc_next(i, size)) {
-        h = (h ^ p[i]) * 0x100000001b3u;
+/* Folds tensor i's written bytes into a digest (outputs, in graph order). */
+static inline uint64_t gc_digest(uint64_t h, const uint8_t * p, const gc_tensor * t, uint32_t i) {
+    const uint64_t from = t[i].view_offs, end = from + t[i].size;
+    for (uint64_t at = gc_first(t, i); at < end; at = gc_next(at, gc_whole(t, i))) {
+        h = (h ^ p[at - from]) * 0x100000001b3u;
     }
-    return gc_mix(h ^ size);
+    return gc_mix(h ^ t[i].size);
 }
 
 #endif

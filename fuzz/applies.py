@@ -1,0 +1,25 @@
+"""Which clauses a subject is held to, by what it declares that it can do."""
+
+from __future__ import annotations
+
+from ..model.records import Cap
+
+
+def applies(clause: str, caps: Cap) -> bool:
+    """Whether a subject of these capabilities is held to the clause."""
+    letter = clause[0]
+    if letter in "PG":
+        return bool(caps & Cap.PLAN)
+    if letter == "R":
+        if clause == "R13":
+            return bool(caps & Cap.BREAKDOWN)
+        if clause == "R14":
+            return bool(caps & Cap.REMAKE)
+        if clause in ("R1", "R2"):
+            return bool(caps & Cap.RESIZABLE)
+        return bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    if clause in ("C1", "C2"):
+        return bool(caps & Cap.SCHED)
+    if clause == "C5":
+        return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    return False
