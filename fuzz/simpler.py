@@ -30,6 +30,7 @@ from .legal import GRAPH_KINDS
 Edit = Callable[[Trace], "Trace | None"]
 Edits = Generator[Edit, "bool | None", None]  #: is sent whether the edit was kept
 Pass = Callable[[Trace], Edits]
+Change = Callable[[int, int], Edit]  #: (the number now, the new one) -> the edit
 Item = TypeVar("Item")
 
 
@@ -225,43 +226,53 @@ _SIMPLE = (0, 1, 2, 4, 8, 16, 64, 256, 4096)
 _SIMPLEST = {"alignment": 1, "max_size": SIZE_MAX, "granularity": 1, "capacity": UNLIMITED}
 
 
-def _descend(value: int, change: Callable[[int], Edit], first: tuple[int, ...] = ()) -> Edits:
-    """Brings one number down: simple ones first, then by steps that halve while they do not help."""
+def _descend(value: int, change: Change, first: tuple[int, ...] = ()) -> Edits:
+    """Brings one number down: simple ones first, then by steps that halve while they do not help.
+    `change(now, v)` is the edit that makes it v where it is `now`."""
     for v in (*first, *_SIMPLE):
-        if v != value and (v < value or v in first) and (yield change(v)):
+        if v != value and (v < value or v in first) and (yield change(value, v)):
             return
     power = 1 << max(0, value.bit_length() - 1)
-    if power < value and (yield change(power)):
+    if power < value and (yield change(value, power)):
         value = power
     step = value // 2
     while step:
-        if step <= value and (yield change(value - step)):
+        if step <= value and (yield change(value, value - step)):
             value -= step
         else:
             step //= 2
+
+
+def _of_type(t: int, name: str) -> Change:
+    return lambda _, v: lambda trace: _on_type(trace, t, name, v)
+
+
+def _of_capacity(i: int) -> Change:
+    return lambda _, v: _on_op(i, lambda op: replace(op, value=v))
+
+
+def _of_tensor(g: int, i: int, name: str) -> Change:
+    changes: dict[str, Callable[[Tensor, int], Tensor]] = {
+        "size": lambda t, v: replace(t, size=v),
+        "pad": lambda t, v: replace(t, pad=v),
+        "view_offs": lambda t, v: replace(t, view_offs=v),
+    }
+    return lambda _, v: _on_tensor(g, i, lambda t: changes[name](t, v))
 
 
 def lower_values(trace: Trace) -> Edits:
     """Sizes, pads, offsets, capacities and the types' numbers become simple."""
     for t, kind in enumerate(trace.setup.types):
         for name, simplest in _SIMPLEST.items():
-            value = getattr(kind, name)
-            if value != simplest:
-                yield from _descend(
-                    value, lambda v, t=t, n=name: lambda x: _on_type(x, t, n, v), (simplest,)  # type: ignore[misc]
-                )
+            if getattr(kind, name) != simplest:
+                yield from _descend(getattr(kind, name), _of_type(t, name), (simplest,))
     for i, op in enumerate(trace.ops):
         if op.kind == Kind.CAPACITY and op.value != UNLIMITED:
-            yield from _descend(
-                op.value, lambda v, i=i: _on_op(i, lambda x: replace(x, value=v)), (UNLIMITED,)  # type: ignore[misc]
-            )
+            yield from _descend(op.value, _of_capacity(i), (UNLIMITED,))
     for g, graph in enumerate(trace.graphs):
         for i, tensor in enumerate(graph.tensors):
             for name in ("pad", "view_offs", "size"):
-                yield from _descend(
-                    getattr(tensor, name),
-                    lambda v, g=g, i=i, n=name: _on_tensor(g, i, lambda x: replace(x, **{n: v})),  # type: ignore[misc]
-                )
+                yield from _descend(getattr(tensor, name), _of_tensor(g, i, name))
 
 
 def _on_type(trace: Trace, t: int, name: str, value: int) -> Trace | None:
@@ -277,7 +288,7 @@ def lower_together(trace: Trace) -> Edits:
     for divisor in (4096, 256, 16, 4, 2):
         yield lambda t, d=divisor: _scaled(t, d)  # type: ignore[misc]
     for size in sorted({t.size for g in trace.graphs for t in g.tensors}, reverse=True):
-        yield from _descend(size, lambda v, s=size: lambda t: _resized(t, s, v))  # type: ignore[misc]
+        yield from _descend(size, lambda now, v: lambda x: _resized(x, now, v))
 
 
 def _resized(trace: Trace, size: int, value: int) -> Trace:
