@@ -1,0 +1,185 @@
+"""`gallocheck check`: hunt, then one row a clause."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ..fuzz import canary
+from ..fuzz.applies import applies
+from ..fuzz.expected import ExpectedList, for_subject
+from ..fuzz.hunt import Finding, Hunt, Result
+from ..fuzz.judge import Judge
+from ..fuzz.replay import load
+from ..fuzz.subjects import resolve
+from ..fuzz.words import describe_op, describe_trace
+from ..model.records import Cap
+from ..native.library import library_path
+from ..spec.clauses import CLAUSES, Clause, select
+
+
+def run(
+    console: Console,
+    clauses: list[str],
+    subject: str,
+    source: Path | None,
+    seed: int | None,
+    seconds: float,
+    traces: int | None,
+    out: Path,
+    expected: Path | None,
+    defect: int,
+) -> int:
+    """Runs the check and prints everything; the exit code."""
+    wanted = select(clauses) if clauses else CLAUSES
+    target = resolve(subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]"))
+    library = str(library_path("planted")) if defect else target.library
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    with Judge(library, defect) as judge:
+        known = for_subject(target.name, judge.describe, expected)
+        console.print(f"subject   {target.name}: {judge.describe}")
+        console.print(f"declares  {capabilities(judge.caps)}")
+        console.print(f"seed      {seed}")
+        rows = [c for c in wanted if applies(c.id, judge.caps)]
+        if not rows:
+            console.print("none of the clauses named applies to what this subject declares")
+            return 3
+        if not canaries(console, rows):
+            return 3
+        only = frozenset(c.id for c in rows) if clauses else None
+        hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"))
+        result = watch(console, hunt, seconds, traces)
+        gone = stale_entries(known, judge) if not clauses else []
+    print_findings(console, result, subject, source)
+    print_table(console, rows, result)
+    return conclude(console, rows, result, gone, bool(clauses))
+
+
+def capabilities(caps: Cap) -> str:
+    return " ".join(c.name.lower().replace("_", "-") for c in Cap if caps & c and c.name)
+
+
+def canaries(console: Console, rows: list[Clause]) -> bool:
+    """A planted defect for each clause must be found now, or a green table would mean nothing."""
+    begin = time.monotonic()
+    silent, done = canary.run({c.id for c in rows})
+    if silent:
+        console.print(
+            f"the canary of {', '.join(silent)} was not found: the check itself is broken, its result would mean nothing"
+        )
+        return False
+    console.print(f"canaries  {done} planted defects found and blamed on their clause in {time.monotonic() - begin:.1f} s")
+    return True
+
+
+def watch(console: Console, hunt: Hunt, seconds: float, traces: int | None) -> Result:
+    """The hunt with a live line; on no terminal, a plain line every 10 seconds."""
+    if sys.stderr.isatty():
+        with Live(Text("starting"), console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+            return hunt.run(seconds, traces, progress=lambda r: live.update(Text(status(r, seconds, traces))))
+    return hunt.run(seconds, traces, progress=every(10, lambda r: print(status(r, seconds, traces), file=sys.stderr)))
+
+
+def every(period: float, say: Callable[[Result], None]) -> Callable[[Result], None]:
+    last = 0.0
+
+    def progress(result: Result) -> None:
+        nonlocal last
+        if result.seconds - last >= period:
+            last = result.seconds
+            say(result)
+
+    return progress
+
+
+def status(result: Result, seconds: float, traces: int | None) -> str:
+    rate = result.operations / max(result.seconds, 1e-9)
+    left = f"{max(0, seconds - result.seconds):.0f} s left" if traces is None else f"{result.traces}/{traces} traces"
+    return f"{result.operations} operations checked, {rate:.0f}/s, {len(result.findings)} findings, {left}"
+
+
+def stale_entries(known: ExpectedList, judge: Judge) -> list[str]:
+    """Expected failures that no longer show: the list must follow the subject."""
+    gone = []
+    for entry in known.findings:
+        verdict = judge.judge(load(known.replay_path(entry)).trace, anew=True).failed
+        if verdict is None or verdict.clause != entry.clause:
+            gone.append(f"{entry.id} ({entry.clause}: {entry.title})")
+    return gone
+
+
+def print_findings(console: Console, result: Result, subject: str, source: Path | None) -> None:
+    for finding in result.findings:
+        if finding.known:
+            continue
+        print_finding(console, finding, subject, source)
+
+
+def print_finding(console: Console, finding: Finding, subject: str, source: Path | None) -> None:
+    """The story of one failure: clause, what happened, the shrunk sequence, how to replay it."""
+    v = finding.verdict
+    head = f"{v.clause} is broken" if v.sort == "broken" else "model and subject differ, no clause decides"
+    console.print(f"\n[bold red]{head}[/bold red] at operation {v.step}: {v.message}", highlight=False)
+    if v.expected or v.seen:
+        console.print(f"  expected {v.expected}\n  seen     {v.seen}")
+    console.print(describe_trace(finding.trace), markup=False)
+    if v.step < len(finding.trace.ops):
+        console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
+    if not finding.confirmed:
+        console.print("  (it did not show again in a new process: the subject's behaviour depends on its past)")
+    if finding.path:
+        where = f" --source {source}" if source else ""
+        console.print(f"  replay: gallocheck replay {finding.path} --subject {subject}{where}", markup=False)
+
+
+def print_table(console: Console, rows: list[Clause], result: Result) -> None:
+    table = Table("clause", "title", "exercised", "verdict", box=None, pad_edge=False)
+    table.columns[2].justify = "right"
+    found = result.by_clause()
+    for clause in rows:
+        times = result.tally[clause.id]
+        table.add_row(clause.id, clause.title, str(times), verdict(found.get(clause.id, []), times))
+    console.print()
+    console.print(table)
+
+
+def verdict(findings: list[Finding], times: int) -> str:
+    new = [f for f in findings if not f.known]
+    known = sorted({f.known.id for f in findings if f.known})
+    if new:
+        return f"[red]BROKEN[/red] ({len(new)} findings)" if len(new) > 1 else "[red]BROKEN[/red]"
+    if known:
+        return f"[yellow]fails as expected[/yellow] ({', '.join(known)})"
+    return "[green]holds[/green]" if times else "[yellow]not exercised[/yellow]"
+
+
+def conclude(console: Console, rows: list[Clause], result: Result, gone: list[str], partial: bool) -> int:
+    """The closing lines and the exit code."""
+    rate = result.operations / max(result.seconds, 1e-9)
+    console.print(
+        f"\n{result.operations} operations in {result.traces} traces, {result.seconds:.1f} s, {rate:.0f}/s;"
+        f" {result.misuse} misuses by the caller answered as such"
+    )
+    if result.stopped:
+        console.print("stopped by Ctrl-C: the table shows what was checked until then")
+    for entry in gone:
+        console.print(f"[red]expected failure gone:[/red] {entry}; take it off the list")
+    new = [f for f in result.findings if not f.known]
+    silent = [f for f in new if f.verdict.sort == "silent"]
+    if silent:
+        console.print(f"{len(silent)} differences that no clause decides; the contract must say which side is right")
+    idle = [c.id for c in rows if not result.tally[c.id] and c.id not in result.by_clause()]
+    if idle:
+        console.print(f"not exercised: {', '.join(idle)}; give it more time")
+    if new or gone:
+        return 1
+    return 3 if idle and not partial and not result.stopped else 0

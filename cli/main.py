@@ -1,0 +1,131 @@
+"""The `gallocheck` command line: arguments in, exit code out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+
+from ..fuzz.expected import ExpectedError
+from ..fuzz.replay import ReplayError
+from ..fuzz.subjects import UnknownSubject
+from ..native.trees import TreeError
+from ..native.worker import SubjectError
+from ..spec.clauses import UnknownClause
+from .duration import BadDuration, seconds
+
+app = typer.Typer(
+    help="Decides whether a graph allocator may be trusted with a GPU's memory.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console(highlight=False, soft_wrap=True)
+
+#: errors that are one sentence for the user, and their exit codes where they carry none
+SENTENCES = (ExpectedError, ReplayError, UnknownSubject, TreeError, SubjectError, UnknownClause, BadDuration)
+
+SubjectName = Annotated[
+    str, typer.Option("--subject", "-s", help="bundled, ggml, ggml-resizable, or a subject library's path.")
+]
+Source = Annotated[
+    Optional[Path],  # noqa: UP007, UP045 - typer on Python 3.10
+    typer.Option("--source", help="A ggml or llama.cpp checkout to build the ggml subject from."),
+]
+Defect = Annotated[int, typer.Option("--defect", help="Switch planted defect N on (see `gallocheck defects`).")]
+
+
+@app.command()
+def check(
+    clauses: Annotated[Optional[list[str]], typer.Argument(help="Clause ids or letters; all if none.")] = None,  # noqa: UP007, UP045
+    subject: SubjectName = "bundled",
+    source: Source = None,
+    seed: Annotated[Optional[int], typer.Option(help="Repeat a check; printed by every check.")] = None,  # noqa: UP007, UP045
+    time: Annotated[str, typer.Option("--time", "-t", help="How long, as 30s, 5m or 1h.")] = "30s",
+    traces: Annotated[Optional[int], typer.Option(help="Stop after this many traces.")] = None,  # noqa: UP007, UP045
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where replay files of findings go.")] = Path("findings"),
+    expected: Annotated[
+        Optional[Path],  # noqa: UP007, UP045
+        typer.Option(help="A list of expected failures (default: the one for the pinned release)."),
+    ] = None,
+    defect: Defect = 0,
+) -> None:
+    """Check a subject against the contract and print a table, one row a clause.
+
+    Exit 0: all hold (or fail as expected); 1: a clause is broken; 2: bad input; 3: could not run.
+    """
+    from . import check as job
+
+    raise typer.Exit(
+        job.run(console, clauses or [], subject, source, seed, seconds(time), traces, out, expected, defect)
+    )
+
+
+@app.command()
+def prove(
+    clauses: Annotated[Optional[list[str]], typer.Argument(help="Clause ids or letters; all of R if none.")] = None,  # noqa: UP007, UP045
+) -> None:
+    """Prove the clauses of R by induction, with no bound on sizes. Exit 1: one is refuted or unknown."""
+    from . import prove as job
+
+    raise typer.Exit(job.run(console, clauses or []))
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A replay file.")],
+    subject: SubjectName = "bundled",
+    source: Source = None,
+    emit: Annotated[Optional[str], typer.Option(help="cpp: write a self-contained C++ program.")] = None,  # noqa: UP007, UP045
+    times: Annotated[int, typer.Option(help="Run it this often and compare the verdicts.", min=1)] = 1,
+    defect: Defect = 0,
+) -> None:
+    """Run a saved failure again and show model and subject side by side up to where they part.
+
+    Exit 0: the subject is right; 1: it fails.
+    """
+    from . import replay as job
+
+    raise typer.Exit(job.run(console, file, subject, source, emit, times, defect))
+
+
+@app.command()
+def explain(clause: Annotated[str, typer.Argument(help="A clause id, such as R6.")]) -> None:
+    """Print a clause: its statement, and where it is modelled, proven and checked."""
+    from . import explain as job
+
+    raise typer.Exit(job.run(console, clause))
+
+
+@app.command()
+def defects(
+    find: Annotated[bool, typer.Option("--find", help="Hunt for each and time how long it takes.")] = False,
+    time: Annotated[str, typer.Option("--time", "-t", help="How long to hunt for each.")] = "60s",
+) -> None:
+    """List the planted defects by clause; with --find, find each of them."""
+    from . import defects as job
+
+    raise typer.Exit(job.run(console, find, seconds(time)))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, and what each missing thing costs."""
+    from .doctor import print_doctor
+
+    print_doctor(console)
+
+
+def run() -> None:
+    """Entry point: bad input is one sentence and an exit code, never a traceback."""
+    try:
+        app(standalone_mode=True)
+    except SENTENCES as error:
+        print(f"gallocheck: {error}", file=sys.stderr)
+        sys.exit(getattr(error, "exit_code", 2))
+    except KeyboardInterrupt:
+        print("gallocheck: stopped", file=sys.stderr)
+        sys.exit(130)

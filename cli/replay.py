@@ -1,0 +1,119 @@
+"""`gallocheck replay FILE`: a saved failure again, model and subject side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ..fuzz.emit import emit_cpp
+from ..fuzz.judge import Judge
+from ..fuzz.ledger import Ledger
+from ..fuzz.replay import Replay, load
+from ..fuzz.subjects import Subject, resolve
+from ..fuzz.verdict import Verdict
+from ..fuzz.words import describe_graph, describe_observation, describe_op, describe_place, describe_setup
+from ..model.records import Cap, Kind, Trace
+from ..model.session import Session
+from ..native.library import library_path
+from ..native.worker import Run
+
+
+def run(
+    console: Console, file: Path, subject: str, source: Path | None, emit: str | None, times: int, defect: int
+) -> int:
+    """Replays and prints; 0 where the subject is right, 1 where it fails."""
+    saved = load(file)
+    target = resolve(subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]"))
+    if defect:
+        target = Subject("planted", str(library_path("planted")))
+    if emit is not None:
+        return emit_program(saved, target, emit)
+    with Judge(target.library, defect) as judge:
+        verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(times)]
+        console.print(f"subject  {target.name}: {judge.describe}")
+        console.print(f"saved    {saved.clause or saved.verdict}: {saved.message} (on {saved.subject})\n")
+        show(console, judge, saved, verdicts[-1])
+    return conclude(console, saved, verdicts)
+
+
+def show(console: Console, judge: Judge, saved: Replay, verdict: Verdict | None) -> None:
+    """The setup, the graphs, and a row a step until model and subject part."""
+    trace = saved.trace
+    console.print(describe_setup(trace.setup), markup=False)
+    for g, graph in enumerate(trace.graphs):
+        console.print(f"graph {g}:\n{indent(describe_graph(graph))}", markup=False)
+    run = judge.run(trace, anew=True)
+    last = verdict.step if verdict else len(trace.ops)
+    console.print()
+    console.print(side_by_side(trace, run, judge, last, verdict))
+
+
+def side_by_side(trace: Trace, run: Run, judge: Judge, last: int, verdict: Verdict | None) -> Table:
+    model = reference(trace, judge)
+    table = Table("step", "operation", "model", "subject", show_lines=True)
+    for i, op in enumerate(trace.ops[: last + 1]):
+        want = describe_observation(model.step(op))
+        mark = "[bold red]" if verdict and i == verdict.step else ""
+        if i < len(run.steps):
+            seen = run.steps[i]
+            have = describe_observation(seen.obs)
+            if op.kind == Kind.ALLOC and seen.places:
+                have += "\n" + "\n".join(f"t{k}: {describe_place(p)}" for k, p in enumerate(seen.places))
+                bound = model.allocs[op.alloc].places if op.alloc in model.allocs else ()
+                want += "\n" + "\n".join(f"t{k}: {describe_place(p)}" for k, p in enumerate(bound))
+        else:
+            have = f"died: {run.death.kind}" if run.death else "did not get here"
+        if verdict and i == verdict.step:
+            have += f"\n{verdict}"
+        table.add_row(f"{mark}{i}", describe_op(op, trace), escape(want), mark + escape(have))
+    return table
+
+
+def escape(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def reference(trace: Trace, judge: Judge) -> Session:
+    """The reference session; for a subject with a planner of its own, over that subject's fresh plans."""
+    if judge.caps & Cap.EXACT:
+        return Session(trace.setup, list(trace.graphs))
+    return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh).session
+
+
+def indent(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())
+
+
+def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) -> int:
+    """One line on what was seen, and whether it was the same every time."""
+    first = verdicts[0]
+    same = all((v is None) == (first is None) and (v is None or v.signature == first.signature) for v in verdicts if first or True)  # type: ignore[union-attr]
+    if len(verdicts) > 1:
+        console.print(f"\n{len(verdicts)} runs: {'the same verdict every time' if same else 'verdicts differ'}")
+    if not same:
+        for v in verdicts:
+            console.print(f"  {v or 'holds'}", markup=False)
+        return 1
+    if first is None:
+        console.print("\n[green]holds[/green]: this subject does not show the fault")
+        return 0
+    console.print(f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {first.message}")
+    if first.clause != saved.clause:
+        console.print(f"(saved as {saved.clause or saved.verdict})")
+    return 1
+
+
+def emit_program(saved: Replay, target: Subject, language: str) -> int:
+    """Prints the program that was checked to show the fault."""
+    if language != "cpp":
+        raise_unknown(language)
+    print(emit_cpp(saved, target))
+    return 0
+
+
+def raise_unknown(language: str) -> None:
+    from ..fuzz.subjects import UnknownSubject
+
+    raise UnknownSubject(f"--emit {language} is not known; gallocheck emits cpp.")

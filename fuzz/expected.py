@@ -1,0 +1,72 @@
+"""Expected failures: what a subject is known to break, with the reason; kept as data, one file a subject.
+
+An entry names the clause, the signatures under which the finding shows, and a replay file that shows it.
+A check reports such a finding as known. When its replay no longer shows it, the check fails: the list
+must follow the subject.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+KNOWN = Path(__file__).parent / "known"  #: lists that come with gallocheck, by subject
+
+
+class ExpectedError(Exception):
+    """A list of expected failures cannot be used; one sentence; exit code 2."""
+
+    exit_code = 2
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One known finding. `replay` is a path relative to the list's own folder."""
+
+    id: str
+    clause: str
+    title: str
+    signatures: Annotated[list[str], msgspec.Meta(min_length=1)]
+    replay: str
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    subject: str  # of Subject.name
+    matches: list[str]  # texts that a subject's description may contain for the list to apply
+    findings: list[Expected]
+
+
+class ExpectedList:
+    """The expected failures that apply to one subject."""
+
+    def __init__(self, findings: list[Expected], folder: Path) -> None:
+        self.findings, self.folder = findings, folder
+        self.by_signature = {s: e for e in findings for s in e.signatures}
+
+    def find(self, signature: str) -> Expected | None:
+        return self.by_signature.get(signature)
+
+    def replay_path(self, entry: Expected) -> Path:
+        return self.folder / entry.replay
+
+
+def load(path: Path) -> _File:
+    """Reads one list. Raises ExpectedError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise ExpectedError(f"{path} cannot be read ({error.strerror}); name a list of expected failures.") from None
+    except msgspec.MsgspecError as error:
+        raise ExpectedError(f"{path} is no list of expected failures: {error}.") from None
+
+
+def for_subject(name: str, describe: str, given: Path | None) -> ExpectedList:
+    """The list `given`, else the one that comes with gallocheck for this subject and version."""
+    if given is not None:
+        return ExpectedList(load(given).findings, given.parent)
+    for path in sorted(KNOWN.glob("*.json")):
+        known = load(path)
+        if known.subject == name and any(m in describe for m in known.matches):
+            return ExpectedList(known.findings, path.parent)
+    return ExpectedList([], KNOWN)

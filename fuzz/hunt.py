@@ -1,0 +1,171 @@
+"""The main job: draw traces, run and judge them, keep, shrink and save what fails.
+
+    with Judge(library) as judge:
+        result = Hunt(judge, seed=1).run(seconds=30)
+
+Every trace is a function of the seed and its number, so a hunt can be repeated.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..model.records import Cap, Trace
+from .expected import Expected, ExpectedList
+from .generate import Profile, RandomDraw, draw_trace
+from .judge import Judge
+from .replay import Replay, save
+from .shrink import shrink
+from .verdict import Verdict
+
+#: profiles and how often each is drawn, by what the subject can do
+WEIGHTS: tuple[tuple[Profile, int, Cap], ...] = (
+    ("plan", 3, Cap.PLAN),
+    ("gallocr", 3, Cap.PLAN),
+    ("huge", 1, Cap.PLAN),
+    ("pair", 4, Cap.RESIZABLE | Cap.GROUP),
+    ("sched", 3, Cap.SCHED),
+)
+
+
+@dataclass
+class Finding:
+    """One failure: how it shows, the shrunk trace, where it was saved, and how often it was met."""
+
+    verdict: Verdict
+    trace: Trace
+    number: int
+    count: int = 1
+    path: Path | None = None
+    known: Expected | None = None
+    confirmed: bool = True
+
+
+@dataclass
+class Result:
+    """What a hunt did: operations checked, how often each clause was exercised, and the findings."""
+
+    tally: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    traces: int = 0
+    operations: int = 0
+    misuse: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+
+    def by_clause(self) -> dict[str, list[Finding]]:
+        out: dict[str, list[Finding]] = {}
+        for finding in self.findings:
+            out.setdefault(finding.verdict.clause, []).append(finding)
+        return out
+
+
+class Hunt:
+    """A hunt on one subject. `folder`: where replay files go (None: nowhere).
+
+    `only`: report these clauses alone, None: all. `shrink_s`: seconds to shrink one finding.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        seed: int,
+        *,
+        known: ExpectedList | None = None,
+        folder: Path | None = None,
+        only: frozenset[str] | None = None,
+        shrink_s: float = 5.0,
+        version: str = "",
+    ) -> None:
+        self.judge, self.seed, self.known, self.folder = judge, seed, known, folder
+        self.only, self.shrink_s, self.version = only, shrink_s, version
+        self.profiles = [p for p, weight, cap in WEIGHTS if judge.caps & cap for _ in range(weight)]
+        self.result = Result()
+        self.by_signature: dict[str, Finding] = {}
+
+    def trace(self, number: int) -> Trace:
+        """Trace `number` of this hunt."""
+        rng = random.Random(f"{self.seed}/{number}")
+        profile = self.profiles[rng.randrange(len(self.profiles))]
+        return draw_trace(RandomDraw(rng), profile, self.judge.caps)
+
+    def run(
+        self,
+        seconds: float = float("inf"),
+        traces: int | None = None,
+        until: Callable[[Result], bool] = lambda _: False,
+        progress: Callable[[Result], None] = lambda _: None,
+    ) -> Result:
+        """Hunts until time, number of traces or `until` says so; Ctrl-C ends it cleanly."""
+        begin = time.monotonic()
+        try:
+            while self.result.seconds < seconds and (traces is None or self.result.traces < traces):
+                self.one(self.result.traces)
+                self.result.traces += 1
+                self.result.seconds = time.monotonic() - begin
+                progress(self.result)
+                if until(self.result):
+                    break
+        except KeyboardInterrupt:
+            self.result.stopped = True
+        self.result.seconds = time.monotonic() - begin
+        return self.result
+
+    def one(self, number: int) -> None:
+        """Draws, runs and judges one trace."""
+        trace = self.trace(number)
+        report = self.judge.judge(trace)
+        self.result.tally += report.tally
+        self.result.operations += report.steps
+        self.result.misuse += sum(v.sort == "misuse" for v in report.verdicts)
+        failed = report.failed
+        if failed is None or (self.only is not None and failed.clause not in self.only):
+            return
+        found = self.by_signature.get(failed.signature)
+        if found is not None:
+            found.count += 1
+            return
+        self.keep(trace, failed, number)
+
+    def keep(self, trace: Trace, failed: Verdict, number: int) -> None:
+        """Shrinks, replays twice in new processes, saves."""
+
+        def same(candidate: Trace) -> bool:
+            verdict = self.judge.judge(candidate).failed
+            return verdict is not None and verdict.signature == failed.signature
+
+        small = shrink(trace, same, self.shrink_s)
+        again = [self.judge.judge(small, anew=True).failed for _ in range(2)]
+        verdict = next((v for v in again if v is not None), failed)
+        confirmed = all(v is not None and v.signature == failed.signature for v in again)
+        finding = Finding(verdict, small, number, confirmed=confirmed)
+        finding.known = self.known.find(verdict.signature) if self.known else None
+        self.by_signature[failed.signature] = finding
+        self.result.findings.append(finding)
+        if self.folder is not None:
+            finding.path = self.folder / self.name(finding)
+            save(self.replay(finding), finding.path)
+
+    def name(self, finding: Finding) -> str:
+        n = sum(f.verdict.clause == finding.verdict.clause for f in self.result.findings)
+        return f"{finding.verdict.clause or 'silent'}-{self.seed}-{n}.json"
+
+    def replay(self, finding: Finding) -> Replay:
+        v = finding.verdict
+        return Replay(
+            clause=v.clause,
+            verdict=v.sort,
+            message=v.message,
+            subject=self.judge.describe,
+            trace=finding.trace,
+            step=v.step,
+            gallocheck=self.version,
+            seed=self.seed,
+            expected=v.expected or None,
+            seen=v.seen or None,
+        )
