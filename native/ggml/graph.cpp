@@ -86,10 +86,7 @@ int32_t define(Session & s, const gc_tensor * tensors, uint32_t n) {
             if (!g->fixed[i]) {
                 return -1;
             }
-            gc_fill(g->fixed[i], tensors[i].size, g->values[i], 0);
-            for (uint32_t v : g->views[i]) {
-                gc_fill(g->fixed[i] + tensors[v].view_offs, tensors[v].size, g->values[i], tensors[v].view_offs);
-            }
+            gc_fill(g->fixed[i], tensors[i].size, g->values[i]);
         }
     }
     s.graphs.push_back(std::move(g));

@@ -19,18 +19,10 @@ void Running::report(uint32_t what, int32_t node, int32_t src, uint64_t offset) 
 
 static uint8_t * bytes(const ggml_tensor * t) { return static_cast<uint8_t *>(t->data); }
 
-/* Writes root i. Where it is large, what its views' readers will touch is written too. */
-static void write(const Graph & g, uint32_t i, uint8_t * p) {
-    gc_fill(p, g.tensors[i].size, g.values[i], 0);
-    if (g.tensors[i].size > 2 * GC_EDGE) {
-        for (uint32_t v : g.views[i]) {
-            gc_fill(p + g.tensors[v].view_offs, g.tensors[v].size, g.values[i], g.tensors[v].view_offs);
-        }
-    }
-}
+static void write(const Graph & g, uint32_t i, uint8_t * p) { gc_fill(p, g.tensors[i].size, g.values[i]); }
 
 static uint64_t wrong(const Graph & g, uint32_t i, const uint8_t * p) {
-    return gc_verify(p, g.tensors[i].size, g.values[i], g.from(i));
+    return gc_verify(p, g.tensors.data(), i, g.values[i]);
 }
 
 static void mark_busy(Session & s, const Backend & b, const ggml_tensor * t) {
@@ -140,7 +132,7 @@ uint64_t after_compute(Session & s, const Instance & in) {
         if (at < size) {
             s.run.report(GC_BAD_OUTPUT, (int32_t) i, -1, at);
         }
-        digest = gc_digest(digest, p, size);
+        digest = gc_digest(digest, p, g.tensors.data(), i);
     }
     for (uint32_t i = 0; i < g.tensors.size(); i++) {
         if (!g.is(i, GC_PREALLOC)) {

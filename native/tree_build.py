@@ -1,0 +1,213 @@
+"""Building a tree into a subject.
+
+A subject is the part of a tree that allocates (ggml-base) compiled beside our
+adapter (native/ggml/) into one shared library. It is built as a release is:
+with NDEBUG. GGML_ASSERT and GGML_ABORT stay, they are what a user meets; plain
+assert() would end the process before the memory oracle sees what an error does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from .tree_files import Progress, Tree, TreeError, cache_dir, first, locked, run, staging
+
+HERE = Path(__file__).resolve().parent
+JOBS = 2
+DEFINES = ("-D_GNU_SOURCE", "-D_XOPEN_SOURCE=600", "-DNDEBUG", "-fPIC", "-w")
+BASE = {"ggml.c", "ggml.cpp", "ggml-alloc.c", "ggml-quants.c", "ggml-threading.cpp"}
+NOT_BASE = {"ggml-backend-reg.cpp", "ggml-backend-dl.cpp"}
+#: large, and never run by a subject: compiled as fast as the compiler can
+UNUSED = ("ggml-quants.c", "ggml-backend-meta.cpp", "ggml-opt.cpp", "gguf.cpp")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How a tree is built: `overlay` maps a source of the tree to the file of ours that includes it."""
+
+    name: str
+    header: str = ""
+    overlay: tuple[tuple[str, str], ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+VARIANTS = {
+    "ggml": Variant("ggml"),
+    "ggml-resizable": Variant(
+        "ggml-resizable",
+        "overlay/resizable.h",
+        (("ggml-alloc.c", "overlay/alloc.c"), ("ggml-backend.cpp", "overlay/sched.cpp")),
+        ("overlay/pair.c",),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One compilation: a source, and what else its object depends on."""
+
+    source: Path
+    command: tuple[str, ...]
+    depends: str
+
+    @property
+    def key(self) -> str:
+        text = "\0".join((*self.command, self.depends))
+        return hashlib.sha256(text.encode() + self.source.read_bytes()).hexdigest()[:32]
+
+
+class Builder:
+    """One build: what is compiled, with which compiler, and what it is called in the cache."""
+
+    def __init__(self, tree: Tree, variant: Variant, progress: Progress) -> None:
+        self.tree, self.variant, self.progress = tree, variant, progress
+        self.cc = _compiler("CC", ("cc", "gcc", "clang"))
+        self.cxx = _compiler("CXX", ("c++", "g++", "clang++"))
+        self.adapter = HERE / "ggml"
+        self.objects = cache_dir() / "objects"
+        folders = [tree.root / name for name in ("include", "src", "src/ggml-cpu")]
+        self.tree_headers = _digest([p for folder in folders for p in sorted(folder.glob("*.h"))])
+        self.own_headers = _digest([*sorted(self.adapter.glob("**/*.h")), *sorted(HERE.glob("include/*.h"))])
+        self.compilers = "\n".join(_version(c) for c in (self.cc, self.cxx))
+
+    def library(self) -> Path:
+        units = self._units(self._base_sources())
+        key = hashlib.sha256("".join(u.key for u in units).encode()).hexdigest()[:32]
+        target = cache_dir() / "subjects" / key / f"{self.variant.name}.so"
+        if not target.is_file():
+            with staging(target.parent.parent) as folder, locked(target.parent.parent / f".lock-{key}"):
+                if not target.is_file():
+                    self._compile_and_link(units, folder / target.name)
+                    target.parent.mkdir(exist_ok=True)
+                    os.replace(folder / target.name, target)
+        return target
+
+    def _base_sources(self) -> list[Path]:
+        """What ggml-base is made of in this tree: its files at the top, but not its loader of backends."""
+        src = self.tree.root / "src"
+        backend = {p.name for p in src.glob("ggml-backend*.cpp")} - NOT_BASE
+        return [src / name for name in sorted(BASE | backend) if (src / name).is_file()]
+
+    def _rest(self) -> list[Path]:
+        """For trees in which ggml-base refers to these as well."""
+        return [p for p in (self.tree.root / "src" / n for n in ("ggml-opt.cpp", "gguf.cpp")) if p.is_file()]
+
+    def _units(self, sources: list[Path]) -> list[_Unit]:
+        overlay = dict(self.variant.overlay)
+        units = []
+        for source in sources:
+            if source.name in overlay:
+                units.append(
+                    self._unit(self.adapter / overlay[source.name], _digest([source]) + self.own_headers)
+                )
+            else:
+                units.append(self._unit(source, ""))
+        units += [self._unit(self.adapter / name, self.own_headers) for name in self.variant.extra]
+        shared = self.own_headers + self._sharing()
+        units += [self._unit(p, shared, self._sharing()) for p in sorted(self.adapter.glob("*.cpp"))]
+        return units
+
+    def _unit(self, source: Path, depends: str, define: str = "") -> _Unit:
+        root = self.tree.root
+        language = [self.cc, "-std=c11"] if source.suffix == ".c" else [self.cxx, "-std=c++17"]
+        speed = ["-O0"] if source.name in UNUSED else ["-O1", "-g"]
+        flags = [*language, *speed, *DEFINES, *self._describe(), *([define] if define else [])]
+        flags += [f"-I{HERE / 'include'}", f"-I{self.adapter}", f"-I{root / 'include'}", f"-I{root / 'src'}"]
+        return _Unit(source, tuple(flags), depends + self.tree_headers + self.compilers)
+
+    def _describe(self) -> list[str]:
+        name = self.tree.name
+        defines = [
+            f'-DGC_TREE_NAME="{name}"',
+            f'-DGGML_VERSION="{name.removeprefix("ggml ")}"',
+            '-DGGML_COMMIT="-"',
+        ]
+        return defines + ([f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else [])
+
+    def _sharing(self) -> str:
+        """Which of the contract's two interfaces for sharing the headers declare; asked of the compiler."""
+        for probe, define in (("pair", "-DGC_HAVE_PAIR"), ("group", "-DGC_HAVE_GROUP")):
+            if self._probe(self.adapter / "probes" / f"{probe}.cpp"):
+                return define
+        return ""
+
+    def _probe(self, source: Path) -> bool:
+        unit = self._unit(source, self.own_headers)
+        known = self.objects / f"{unit.key}.probe"
+        if not known.is_file():
+            answer = run([*unit.command, "-fsyntax-only", str(source)]).returncode == 0
+            with staging(self.objects) as folder:
+                (folder / "answer").write_text("yes" if answer else "no")
+                os.replace(folder / "answer", known)
+        return known.read_text() == "yes"
+
+    def _compile_and_link(self, units: list[_Unit], out: Path) -> None:
+        self.progress(f"building {self.variant.name} from {self.tree.name}")
+        objects = self._compile(units)
+        done = self._link(objects, out)
+        if done.returncode and "undefined" in done.stderr and self._rest():
+            objects += self._compile([self._unit(p, "") for p in self._rest()])
+            done = self._link(objects, out)
+        if done.returncode:
+            reason = first(r"(.*undefined.*)", done.stderr) or first(r"(.*\S)", done.stderr)
+            raise TreeError(f"{self.tree.name} in {self.tree.root} does not link: {reason}", 2)
+
+    def _link(self, objects: list[Path], out: Path) -> subprocess.CompletedProcess[str]:
+        flags = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-o", str(out)]
+        return run([self.cxx, *flags, *map(str, objects), "-lm", "-lpthread"])
+
+    def _compile(self, units: list[_Unit]) -> list[Path]:
+        with ThreadPoolExecutor(JOBS) as pool:
+            jobs = [pool.submit(self._object, unit) for unit in units]
+            try:
+                return [job.result() for job in jobs]
+            except TreeError:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _object(self, unit: _Unit) -> Path:
+        known = self.objects / f"{unit.key}.o"
+        if not known.is_file():
+            with staging(self.objects) as folder:
+                done = run([*unit.command, "-c", str(unit.source), "-o", str(folder / "o")])
+                if done.returncode:
+                    raise self._broken(unit.source, done.stderr)
+                os.replace(folder / "o", known)
+        return known
+
+    def _broken(self, source: Path, log: str) -> TreeError:
+        error = first(r"(.*\berror\b.*)", log) or first(r"(.*\S)", log) or "the compiler gave no reason"
+        if source.is_relative_to(self.adapter / "overlay"):
+            return TreeError(
+                f"{self.variant.name} is not available on {self.tree.name}, whose insides are not those "
+                f"that the overlay knows: {error}",
+                3,
+            )
+        return TreeError(f"{self.tree.name} in {self.tree.root} does not compile: {error}", 2)
+
+
+def _digest(paths: list[Path]) -> str:
+    h = hashlib.sha256()
+    for path in paths:
+        h.update(path.name.encode() + b"\0" + path.read_bytes())
+    return h.hexdigest()
+
+
+def _compiler(variable: str, names: tuple[str, ...]) -> str:
+    for name in [os.environ[variable]] if os.environ.get(variable) else names:
+        if path := shutil.which(name):
+            return path
+    language = "C" if variable == "CC" else "C++"
+    raise TreeError(
+        f"No {language} compiler was found ({', '.join(names)}); install one, or set {variable}.", 3
+    )
+
+
+def _version(compiler: str) -> str:
+    return compiler + run([compiler, "--version"]).stdout
