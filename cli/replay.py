@@ -14,7 +14,7 @@ from ..fuzz.replay import Replay, load
 from ..fuzz.subjects import Subject, resolve
 from ..fuzz.verdict import Verdict
 from ..fuzz.words import describe_graph, describe_observation, describe_op, describe_place, describe_setup
-from ..model.records import Cap, Kind, Trace
+from ..model.records import MAX_CHUNKS, Cap, Kind, Trace
 from ..model.session import Session
 from ..native.library import library_path
 from ..native.worker import Run
@@ -79,7 +79,7 @@ def reference(trace: Trace, judge: Judge) -> Session:
     """The reference session; for a subject with a planner of its own, over that subject's fresh plans."""
     if judge.caps & Cap.EXACT:
         return Session(trace.setup, list(trace.graphs))
-    return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh).session
+    return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh, MAX_CHUNKS).session
 
 
 def indent(text: str) -> str:

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..model.records import Cap, Op, OpFlag, Status, Trace
+from ..model import planner
+from ..model.records import MAX_CHUNKS, Cap, Kind, Op, OpFlag, Status, Trace
 from ..model.session import Session
 from ..native.worker import Run, StepSeen
 from ..spec import resizable
@@ -54,9 +55,8 @@ class Checker:
     """Judges one run of `trace` on a subject of capabilities `caps`."""
 
     def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
-        self.trace, self.caps = trace, caps
-        self.ledger = Ledger(trace.setup, trace.graphs, caps, fresh)
-        self.reference = Session(trace.setup, list(trace.graphs)) if caps & Cap.EXACT else None
+        self.trace, self.caps, self.fresh = trace, caps, fresh
+        self.open(MAX_CHUNKS)
         self.history = alloc.History()
         self.books = scheduled.Books(trace, caps)
         self.report = Report()
@@ -64,6 +64,7 @@ class Checker:
 
     def check(self, run: Run) -> Report:
         """Judges every step, then the death or the leak at the end."""
+        self.open(self.most_chunks(run))
         for self.at, (op, seen) in enumerate(zip(self.trace.ops, run.steps, strict=False)):
             self.report.steps += 1
             self.report.verdicts += self.step(op, seen)
@@ -71,6 +72,24 @@ class Checker:
                 return self.report
         self.report.verdicts += self.end(run)
         return self.report
+
+    def open(self, chunks: int) -> None:
+        """Opens the books for sessions of at most so many chunks a type."""
+        trace, exact_too = self.trace, self.caps & Cap.EXACT
+        self.ledger = Ledger(trace.setup, trace.graphs, self.caps, self.fresh, chunks)
+        self.reference = Session(trace.setup, list(trace.graphs), chunks=chunks) if exact_too else None
+
+    def most_chunks(self, run: Run) -> int:
+        """The most chunks that any plan or observation of this run has: the books need no more."""
+        trace = self.trace
+        rows = [chunks for seen in run.steps for o in (seen.obs, *seen.looks.values()) for chunks in o.asked]
+        for graph in {op.graph for op in trace.ops if op.kind in (Kind.RESERVE, Kind.ALLOC)}:
+            for config, slots in enumerate(trace.setup.configs):
+                if 0 <= graph < len(trace.graphs):
+                    rows += self.fresh.plan(trace.setup, config, trace.graphs[graph]).need or ()
+                    exact_plan = planner.plan(trace.setup.types, slots, trace.graphs[graph])
+                    rows += exact_plan.need if exact_plan else ()
+        return max(map(len, rows), default=0) or 1
 
     # -- one step ----------------------------------------------------------------
 

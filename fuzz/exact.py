@@ -38,6 +38,8 @@ def compare(
     whose: str, want: Observation, have: Observation, names: tuple[str, ...]
 ) -> Iterator[tuple[str, str, str]]:
     for name in names:
+        if name == "digest" and not want.digest:
+            continue  # nothing was computed, or too many bytes for Python
         expected, found = getattr(want, name), getattr(have, name)
         if expected != found:
             yield whose + name, str(expected), str(found)

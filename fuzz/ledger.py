@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..model.domain import Ints
 from ..model.pair import BORROWER, ROLES, Out, RoleOp
 from ..model.planner import OUTSIDE, Plan
-from ..model.records import MAX_CHUNKS, UNLIMITED, Cap, Graph, Kind, Observation, Op, Setup, Status
+from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Setup, Status
 from ..model.session import Allocator, Pair, Played, Session, pad
 from ..spec.history import Past, Seen, follow, past
 from ..spec.history import seen as seen_of
@@ -25,9 +25,10 @@ READINGS = Cap.RESIZABLE | Cap.GROUP  #: subjects whose allocators have generati
 class Ledger:
     """Follows one session of a subject with capabilities `caps`."""
 
-    def __init__(self, setup: Setup, graphs: tuple[Graph, ...], caps: Cap, fresh: Fresh) -> None:
+    def __init__(self, setup: Setup, graphs: tuple[Graph, ...], caps: Cap, fresh: Fresh, chunks: int) -> None:
         self.setup, self.caps, self.fresh = setup, caps, fresh
-        self.session = Session(setup, list(graphs), self.planning)
+        self.chunks = chunks
+        self.session = Session(setup, list(graphs), self.planning, chunks=chunks)
         self.pasts: dict[int, Past] = {}  # by id of the pair
         self.seen: dict[int, Seen] = {}
         self.touched: dict[int, bool] = {}  # by allocator: memory of its bound graph was freed
@@ -78,7 +79,7 @@ class Ledger:
         pair, types = played.pair, len(self.setup.types)
         before = self.seen.get(id(pair)) or seen_of(self.session.model, played.before)
         before = before._replace(used=played.before.used, cap=played.before.cap)
-        g = self.pasts.get(id(pair)) or past(types, MAX_CHUNKS)
+        g = self.pasts.get(id(pair)) or past(types, self.chunks)
         ask = self.asked_for(op, obs, played, g)
         after = self.after(pair, played, shown, obs)
         out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
@@ -98,7 +99,7 @@ class Ledger:
             if a.pair is not pair or number not in shown:
                 continue
             look = shown[number]
-            for t, chunks in enumerate(pad(look.asked)):
+            for t, chunks in enumerate(pad(look.asked, self.chunks)):
                 if state.uses[a.role][t]:
                     (old if a.role == BORROWER and state.behind else asked)[t] = chunks
             if self.caps & READINGS:

@@ -62,9 +62,17 @@ def stream(value: int, begin: int, size: int, whole: int) -> Iterator[int]:
             yield (word >> ((at & 7) * 8)) & 0xFF
 
 
+DIGESTED = 4096  #: bytes of outputs up to which Python works out the digest itself
+
+
 @lru_cache(maxsize=256)
-def digest(graph: Graph) -> int:
-    """The digest over all outputs' bytes that a correct compute reports."""
+def digest(graph: Graph) -> int | None:
+    """The digest over all outputs' bytes that a correct compute reports.
+
+    None above DIGESTED bytes: there the subject's own check of every output byte must do.
+    """
+    if sum(t.size for t in graph.tensors if t.output) > DIGESTED:
+        return None
     h, vals = 0, values(graph)
     for t, v in zip(graph.tensors, vals, strict=True):
         if t.output:

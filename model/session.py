@@ -68,6 +68,7 @@ class Session:
     """The executable reference of one session. Raises nothing: misuse is a status.
 
     `planning` is the reference planner unless the plans of another subject are to be followed.
+    `chunks`: how many chunks a type may come to have (fewer are faster).
     `last` is the last model step, None where the last operation was none of a pair.
     """
 
@@ -75,10 +76,11 @@ class Session:
     graphs: list[Graph] = field(default_factory=list)
     planning: Planning | None = None
     last: Played | None = None
+    chunks: int = MAX_CHUNKS
 
     def __post_init__(self) -> None:
         types = self.setup.types
-        self.model = Model(Ints, len(types), MAX_CHUNKS)
+        self.model = Model(Ints, len(types), self.chunks)
         self.used: tuple[int, ...] = (0,) * len(types)
         self.capacity = tuple(t.capacity for t in types)
         self.granularity = tuple(t.granularity for t in types)
@@ -172,7 +174,7 @@ class Session:
         seen = replace(self.look(op.alloc), status=status)
         if op.kind == Kind.COMPUTE and status == Status.DONE:
             assert a.bound is not None
-            seen = replace(seen, digest=oracle.digest(a.bound))
+            seen = replace(seen, digest=oracle.digest(a.bound) or 0)
         return seen
 
     def borrow(self, op: Op, a: Allocator) -> Observation:
@@ -205,7 +207,7 @@ class Session:
         if graph is None:
             return replace(self.look(op.alloc), status=Status.MISUSE)
         plan = self.plan(a.config, graph)
-        need = pad(plan.need) if plan else self.model.no_need
+        need = pad(plan.need, self.chunks) if plan else self.model.no_need
         match = a.plan == graph
         ask = RoleOp(
             op.kind,
@@ -238,6 +240,6 @@ def trim(chunks: tuple[int, ...]) -> tuple[int, ...]:
     return chunks[:n]
 
 
-def pad(need: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-    """Each type's chunks padded with zeros to MAX_CHUNKS."""
-    return tuple((*chunks, *(0,) * (MAX_CHUNKS - len(chunks))) for chunks in need)
+def pad(need: tuple[tuple[int, ...], ...], n: int) -> tuple[tuple[int, ...], ...]:
+    """Each type's chunks padded with zeros to n."""
+    return tuple((*chunks, *(0,) * (n - len(chunks))) for chunks in need)

@@ -62,8 +62,38 @@ class LocalRunner:
 
 @dataclass(slots=True)
 class _Child:
+    """`watch` wakes up when the child answers or ends."""
+
     process: int
     ask: socket.socket
+    watch: select.poll
+    end: int | None  # a descriptor of the process, where the system has such
+
+    @classmethod
+    def of(cls, process: int, ask: socket.socket) -> _Child:
+        watch = select.poll()
+        watch.register(ask, select.POLLIN)
+        try:  # its socket may live on in a process that it started
+            end = os.pidfd_open(process)
+            watch.register(end, select.POLLIN)
+        except (AttributeError, OSError):
+            end = None
+        return cls(process, ask, watch, end)
+
+    def stirs(self, seconds: float) -> bool:
+        return bool(self.watch.poll(seconds * 1000))
+
+    def answers(self) -> bool:
+        """Whether it has an answer; False when it stirred because it ended."""
+        try:
+            return bool(self.ask.recv(16, socket.MSG_DONTWAIT))
+        except (BlockingIOError, ConnectionError):
+            return False
+
+    def forget(self) -> None:
+        self.ask.close()
+        if self.end is not None:
+            os.close(self.end)
 
 
 class Worker:
@@ -148,7 +178,7 @@ class Worker:
 
     def _greet(self, ask: socket.socket, fault: str) -> dict[str, Any]:
         """What the other side says of itself when it has started."""
-        ready = _readable(ask, max(30.0, self.timeout))
+        ready = _readable(ask, 30.0)
         raw = _receive(ask) if ready else b""
         if not raw:
             how = "it died" if ready else "it hangs"
@@ -166,7 +196,7 @@ class Worker:
         if not reply:
             ours.close()
             raise SubjectError(f"{self.path}: the process that loads it was killed; start again.")
-        self._child = _Child(zygote.FORKED.unpack(reply)[0], ours)
+        self._child = _Child.of(zygote.FORKED.unpack(reply)[0], ours)
         said = self._greet(ours, "died when asked what it is")
         self.capabilities = Cap(said["capabilities"])
         self.describe: str = said["describe"]
@@ -195,11 +225,11 @@ class Worker:
 
     def _await(self, child: _Child) -> bool | None:
         """None: the trace was run. True: the socket closed. False: nothing gets on."""
-        if _readable(child.ask, self.timeout / 4):
-            return None if _receive(child.ask) else True
+        if child.stirs(self.timeout / 4):
+            return None if child.answers() else True
         begin = since = time.monotonic()
         last = packet.where(self._memory)
-        while not _readable(child.ask, self.timeout / 8):
+        while not child.stirs(self.timeout / 8):
             now, here = time.monotonic(), packet.where(self._memory)
             if here != last:
                 last, since = here, now
@@ -207,14 +237,14 @@ class Worker:
                 return False
             if now - begin >= self.limit:
                 return False
-        return None if _receive(child.ask) else True
+        return None if child.answers() else True
 
     def _reap(self, grace: float) -> tuple[int, bool]:
         """Ends the child, by force after `grace` seconds: (wait status, by force)."""
         child, self._child = self._child, None
         if child is None:
             return 0, False
-        child.ask.close()
+        child.forget()
         try:
             self._control.send(zygote.REAP_ASK.pack(zygote.REAP, child.process, grace))
             reply = _receive(self._control)

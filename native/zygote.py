@@ -129,7 +129,7 @@ def _reap(child: int, grace: float) -> tuple[int, bool]:
     except (PermissionError, ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
-    with contextlib.suppress(ChildProcessError):  # what the subject had started, if anything
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    with contextlib.suppress(ChildProcessError):  # what the subject had started; all of it is killed
+        while True:
+            os.waitpid(-child, 0)
     return status, killed

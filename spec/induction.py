@@ -14,7 +14,7 @@ from typing import Any
 
 import z3
 
-from ..model.domain import Ints, Tree, Value
+from ..model.domain import Value
 from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp, State
 from ..model.records import Kind
 from ..model.resizable import Model
@@ -202,6 +202,3 @@ def _small(
         goal, bool) else goal, model_completion=True)))  # fmt: skip
     s, op, t, out = value(found, (c.s, c.op, c.t, c.out))
     return part, (s, op, t, out)
-
-
-__all__ = ["INVARIANT", "KINDS", "Answer", "Case", "Ints", "Tree", "ask", "base", "case", "cases"]

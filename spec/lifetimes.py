@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..model.records import Graph
 
@@ -22,6 +23,7 @@ class Life:
     direct: int
 
 
+@lru_cache(maxsize=1024)
 def lives(graph: Graph) -> dict[int, Life]:
     """The life of every root that needs memory of its own (no view, not preallocated).
 
