@@ -29,7 +29,8 @@ UNUSED = ("ggml-quants.c", "ggml-backend-meta.cpp", "ggml-opt.cpp", "gguf.cpp")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How a tree is built: `overlay` maps a source of the tree to the file of ours that includes it."""
+    """How a tree is built. `name` is the subject's; `overlay` maps a source of the tree to the file of ours
+    that includes it, `extra` is compiled beside them, `header` declares what they add."""
 
     name: str
     header: str = ""
@@ -38,8 +39,8 @@ class Variant:
 
 
 VARIANTS = {
-    "ggml": Variant("ggml"),
-    "ggml-resizable": Variant(
+    "plain": Variant("ggml"),
+    "resizable": Variant(
         "ggml-resizable",
         "overlay/resizable.h",
         (("ggml-alloc.c", "overlay/alloc.c"), ("ggml-backend.cpp", "overlay/sched.cpp")),

@@ -35,6 +35,9 @@ class Tree:
     root: Path
     name: str
 
+    def __str__(self) -> str:
+        return str(self.root)
+
 
 def cache_dir() -> Path:
     """Where trees and built subjects are kept."""

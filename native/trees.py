@@ -148,8 +148,8 @@ def _name(root: Path) -> str:
     return "ggml " + ".".join(parts) if all(parts) else "ggml"
 
 
-def build(tree: Tree, variant: str = "ggml", progress: Progress = quiet) -> Path:
-    """The subject library of `tree`; a second call finds it in the cache.
+def build(tree: Tree, variant: str = "plain", progress: Progress = quiet) -> Path:
+    """The subject library of `tree` (`variant`: a key of VARIANTS); a second call finds it in the cache.
 
     Raises TreeError: code 3 without a compiler or where the overlay does not fit
     the tree, code 2 where the tree does not compile.

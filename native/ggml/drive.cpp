@@ -282,7 +282,7 @@ static int32_t with_graph(Session & s, Alloc & a, const gc_op & op, gc_obs & obs
 
 static int32_t with_other(Session & s, Alloc & a, int32_t other) {
     if (other < 0 || other >= GC_MAX_ALLOCS || other == a.index || !s.allocs[other].live) {
-        return GC_MISUSE;
+        return GC_REFUSED;
     }
     return borrow(s, a, s.allocs[other]);
 }

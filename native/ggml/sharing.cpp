@@ -26,9 +26,9 @@ struct State { uint64_t generation = 0, shrink = 0; };
 /* C5: a scheduler is asked itself, not the allocator in it. */
 static State state(const Alloc & a) {
     State r;
-    if (a.role && a.sched) {
+    if (a.sched) {
         ggml_backend_sched_get_buffer_state(a.sched, &r.generation, &r.shrink);
-    } else if (a.role) {
+    } else {
         ggml_gallocr_get_resizable_state(a.plain, &r.generation, &r.shrink);
     }
     return r;

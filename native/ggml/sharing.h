@@ -10,7 +10,7 @@ uint64_t sharing_capability(); /* GC_CAP_RESIZABLE, GC_CAP_GROUP, or 0 */
 int32_t  own(Alloc & a);
 int32_t  borrow(Session & s, Alloc & a, Alloc & owner);
 int32_t  shrink(Alloc & a);
-uint64_t generation(const Alloc & a); /* 0 without a role */
+uint64_t generation(const Alloc & a); /* 0 where the tree has none */
 uint64_t shrink_generation(const Alloc & a);
 
 } // namespace gc
