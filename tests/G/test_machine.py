@@ -1,0 +1,17 @@
+"""G: plain allocators with long histories, model and bundled allocator side by side."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+from tests.machines import AllocatorMachine
+
+
+class GraphAllocatorMachine(AllocatorMachine):
+    pair = False
+
+
+TestGraphAllocator = GraphAllocatorMachine.TestCase
+TestGraphAllocator.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

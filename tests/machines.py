@@ -1,0 +1,127 @@
+"""Hypothesis state machines that run model and subject side by side.
+
+One machine for all layers: every rule asks the same of the subject, of the
+reference session and of the contract's books, and every observation is compared
+after every operation. A layer's test says which operations are drawn, and how often.
+Deaths of a subject are not for this machine (see native.worker): it is for the
+bundled allocator, in this process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gallocheck.fuzz.checker import Checker
+from gallocheck.fuzz.draw import HypothesisDraw
+from gallocheck.fuzz.fresh import Fresh
+from gallocheck.fuzz.generate import draw_graphs
+from gallocheck.fuzz.setups import draw_frame, with_capacities
+from gallocheck.fuzz.words import describe_op
+from gallocheck.model.records import Kind, Op, Status, Trace
+from gallocheck.native.binding import Library
+from gallocheck.native.library import library_path
+from gallocheck.native.worker import LocalRunner, StepSeen
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+ALLOCS = st.integers(0, 2)
+
+
+class AllocatorMachine(RuleBasedStateMachine):
+    """`pair`: owner and borrower are drawn. Sizes and capacities are drawn per example."""
+
+    pair: ClassVar[bool] = False
+
+    @initialize(data=st.data())
+    def begin(self, data: Any) -> None:
+        draw = HypothesisDraw(data.draw)
+        frame = draw_frame(draw, self.pair)
+        graphs = draw_graphs(draw, frame)
+        setup = with_capacities(draw, frame, graphs, 0.5)
+        path = library_path("bundled")
+        self.library, self.runner = Library(path), LocalRunner(path)
+        self.session = self.library.open(setup)
+        for graph in graphs:
+            self.session.define(graph)
+        self.trace = Trace(setup, graphs)
+        self.checker = Checker(self.trace, self.library.capabilities, Fresh(self.runner.run))
+        self.alive: set[int] = set()
+        self.types = len(setup.types)
+        self.configs = len(setup.configs)
+        self.do(Op(Kind.NEW, 0, 0))
+        if self.pair:
+            self.do(Op(Kind.OWN, 0))
+
+    def do(self, op: Op) -> None:
+        """One operation on all sides; fails the test with the clause's name."""
+        note(describe_op(op, self.trace))
+        (obs,) = self.session.run([op])
+        if obs.status == Status.DONE:
+            self.alive |= {op.alloc} if op.kind == Kind.NEW else set()
+            self.alive -= {op.alloc} if op.kind == Kind.FREE else set()
+        others = sorted(self.alive - {op.alloc})
+        looks = dict(zip(others, self.session.run([Op(Kind.LOOK, a) for a in others]), strict=True))
+        places = None
+        if op.kind == Kind.ALLOC and obs.status == Status.DONE:
+            places = self.session.places(op.alloc, len(self.trace.graphs[op.graph].tensors))
+        for verdict in self.checker.step(op, StepSeen(obs, looks, places)):
+            assert verdict.sort == "misuse", f"{verdict}: expected {verdict.expected}, seen {verdict.seen}"
+        self.checker.at += 1
+
+    def graph(self, n: int) -> int:
+        return n % len(self.trace.graphs)
+
+    @rule(alloc=ALLOCS, config=st.integers(0, 3))
+    def new(self, alloc: int, config: int) -> None:
+        self.do(Op(Kind.NEW, alloc, config % self.configs))
+
+    @rule(alloc=ALLOCS, graph=st.integers(0, 3), fail=st.integers(0, 7), nth=st.integers(0, 3), inject=st.booleans())
+    def reserve(self, alloc: int, graph: int, fail: int, nth: int, inject: bool) -> None:
+        fail, nth = (fail % (1 << self.types), nth) if inject else (0, 0)
+        self.do(Op(Kind.RESERVE, alloc, graph=self.graph(graph), fail_types=fail, fail_nth=nth))
+
+    @rule(alloc=ALLOCS, graph=st.integers(0, 3), nth=st.sampled_from((0, 0, 0, 1)))
+    def alloc(self, alloc: int, graph: int, nth: int) -> None:
+        self.do(Op(Kind.ALLOC, alloc, graph=self.graph(graph), fail_nth=nth))
+
+    @rule(alloc=ALLOCS)
+    def compute(self, alloc: int) -> None:
+        self.do(Op(Kind.COMPUTE, alloc))
+
+    @rule(alloc=ALLOCS, graph=st.integers(0, 3))
+    def measure(self, alloc: int, graph: int) -> None:
+        self.do(Op(Kind.MEASURE, alloc, graph=self.graph(graph)))
+
+    @rule(alloc=ALLOCS)
+    def free(self, alloc: int) -> None:
+        self.do(Op(Kind.FREE, alloc))
+
+    @rule(kind=st.integers(0, 2), size=st.sampled_from((0, 1 << 10, 1 << 16, 2**64 - 1)))
+    def capacity(self, kind: int, size: int) -> None:
+        self.do(Op(Kind.CAPACITY, other=kind % self.types, value=size))
+
+    @precondition(lambda self: self.pair)
+    @rule(alloc=ALLOCS, other=ALLOCS)
+    def borrow(self, alloc: int, other: int) -> None:
+        self.do(Op(Kind.BORROW, alloc, other))
+
+    @precondition(lambda self: self.pair)
+    @rule(alloc=ALLOCS)
+    def own(self, alloc: int) -> None:
+        self.do(Op(Kind.OWN, alloc))
+
+    @precondition(lambda self: self.pair)
+    @rule(alloc=ALLOCS)
+    def shrink(self, alloc: int) -> None:
+        self.do(Op(Kind.SHRINK, alloc))
+
+    @precondition(lambda self: self.pair)
+    @rule(alloc=ALLOCS)
+    def remake(self, alloc: int) -> None:
+        self.do(Op(Kind.REMAKE, alloc))
+
+    def teardown(self) -> None:
+        if hasattr(self, "session"):
+            assert self.session.close() == 0, "G5: bytes stay in use after every allocator was freed"
+            self.runner.close()
