@@ -21,17 +21,17 @@ Arm = Callable[[], Tree]  #: a result that is worked out only where it is needed
 class Domain(Protocol):
     """What a rule may ask of its values, beside arithmetic and comparison."""
 
-    @staticmethod
-    def all(*xs: Value) -> Value: ...
+    def all(self, *xs: Value) -> Value:
+        """And."""
 
-    @staticmethod
-    def any(*xs: Value) -> Value: ...
+    def any(self, *xs: Value) -> Value:
+        """Or."""
 
-    @staticmethod
-    def inv(x: Value) -> Value: ...
+    def inv(self, x: Value, /) -> Value:
+        """Not."""
 
-    @staticmethod
-    def max(a: Value, b: Value) -> Value: ...
+    def max(self, a: Value, b: Value, /) -> Value:
+        """The larger of two numbers."""
 
     def ite(self, c: Value, a: Tree, b: Tree) -> Tree:
         """`a` where `c` holds, else `b`; both are trees of one shape."""

@@ -20,7 +20,8 @@ from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import Terms, equal, fresh, leaves, value
 from .history import Past, Seen, follow, past, real, seen
-from .resizable import Step, step_checks
+from .resizable import step_checks
+from .step import Step
 
 TIMEOUT = 10.0  #: seconds for one question to the solver
 KINDS = (Kind.NEW, Kind.FREE, Kind.OWN, Kind.BORROW, Kind.RESERVE, Kind.MEASURE, Kind.ALLOC, Kind.COMPUTE,
