@@ -34,7 +34,7 @@ MAX_GRAPH_BYTES = 1 << 30  #: of tensors that are not huge
 MAX_TENSORS, MAX_GRAPHS, MAX_OPS = 4096, 4096, 1 << 20
 MAX_FAIL_NTH = 1 << 16
 _FLAGS_OF = {Kind.NEW: OpFlag.BY_SCHED, Kind.COMPUTE: OpFlag.UNCHECKED | OpFlag.ASYNC}
-_ALL_FLAGS = Flag(63)
+_ALL_FLAGS = sum(Flag)  # as an int: `~` on a Flag forgets bits that are no flag
 GRAPH_KINDS = frozenset({Kind.RESERVE, Kind.MEASURE, Kind.ALLOC, Kind.COMPUTE})  #: kinds that read `graph`
 
 
@@ -113,7 +113,7 @@ def _graph_faults(graph: Graph) -> Iterator[str]:
 def _tensor_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[str]:
     if t.size < 0 or t.pad < 0 or t.alloc_size > SIZE_MAX:
         yield f"size {t.size} with pad {t.pad} is not from 0 to 2^64 - 1"
-    if t.flags & ~_ALL_FLAGS:
+    if int(t.flags) & ~_ALL_FLAGS:
         yield f"flags {int(t.flags)} are unknown"
     if not 0 <= t.slot < 2**31:
         yield f"slot {t.slot} is not from 0 to 2^31 - 1"
@@ -170,7 +170,7 @@ def _op_faults(op: Op, trace: Trace) -> Iterator[str]:
         yield f"fail_types {op.fail_types} names a device that is not there"
     if not 0 <= op.fail_nth <= MAX_FAIL_NTH:
         yield f"fail_nth {op.fail_nth} is not from 0 to {MAX_FAIL_NTH}"
-    if op.flags & ~_FLAGS_OF.get(op.kind, OpFlag(0)):
+    if int(op.flags) & ~int(_FLAGS_OF.get(op.kind, OpFlag(0))):
         yield f"{op.kind.name} does not take the flags {int(op.flags)}"
     if not 0 <= op.value <= SIZE_MAX or (op.value and op.kind != Kind.CAPACITY):
         yield f"value {op.value} makes no sense for {op.kind.name}"

@@ -53,7 +53,7 @@ def test_records_have_the_header_s_values(enum: type, pattern: str, _: dict[str,
 def test_limits_are_the_header_s() -> None:
     for name in ("MAX_TYPES", "MAX_CHUNKS", "MAX_SLOTS", "MAX_CONFIGS", "MAX_ALLOCS", "MAX_SRC"):
         assert getattr(header.constants, f"GC_{name}") == getattr(records, name)
-    assert header.constants.GC_N_KINDS == len(Kind)
+    assert len(Kind) == header.constants.GC_N_KINDS
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,11 @@ def test_structs_have_the_fields_of_the_records(struct: str, record: type, only_
 
 
 def test_dtypes_have_the_layout_of_the_structs() -> None:
-    for name, dtype in (("gc_obs", binding.OBS_DTYPE), ("gc_op", binding.OP_DTYPE), ("gc_tensor", binding.TENSOR_DTYPE)):
+    for name, dtype in (
+        ("gc_obs", binding.OBS_DTYPE),
+        ("gc_op", binding.OP_DTYPE),
+        ("gc_tensor", binding.TENSOR_DTYPE),
+    ):
         assert dtype.itemsize == ffi.sizeof(name)
         for field, part in ffi.typeof(name).fields:
             assert dtype.fields[field][1] == part.offset
@@ -97,7 +101,12 @@ def test_a_setup_arrives() -> None:
     setup = Setup((BufferType(8, 100, 64, 1000), BufferType(16)), ((0, 0), (0, 1, 0)))
     c = ffi.from_buffer("gc_setup *", layout.pack_setup(setup))
     assert (c.n_types, c.n_configs) == (2, 2)
-    assert (c.types[0].alignment, c.types[0].max_size, c.types[0].granularity, c.types[0].capacity) == (8, 100, 64, 1000)
+    assert (c.types[0].alignment, c.types[0].max_size, c.types[0].granularity, c.types[0].capacity) == (
+        8,
+        100,
+        64,
+        1000,
+    )
     assert c.types[1].capacity == 2**64 - 1
     assert list(c.n_slots) == [2, 3, 0, 0]
     assert list(c.slots[1])[:3] == [0, 1, 0]
@@ -128,7 +137,9 @@ def test_a_session_runs() -> None:
         assert session.define(Graph(())) == 0
         assert session.define(toys.PAIR_OF_TENSORS) == 1
         assert session.define(Graph((Tensor(13),))) == -1
-        seen = session.run([Op(Kind.NEW), Op(Kind.MEASURE, graph=1), Op(Kind.ALLOC, graph=1), Op(Kind.COMPUTE, 3)])
+        seen = session.run(
+            [Op(Kind.NEW), Op(Kind.MEASURE, graph=1), Op(Kind.ALLOC, graph=1), Op(Kind.COMPUTE, 3)]
+        )
         assert [s.status for s in seen] == [Status.DONE, Status.DONE, Status.DONE, Status.MISUSE]
         assert seen[1].measured[0] == 11 and seen[2].used == (11,)
         assert session.places(0, 2) == (Place(0, 0, 0), Place(0, 0, 5))
@@ -162,7 +173,9 @@ def test_a_missing_function_is_named() -> None:
 
 
 def test_another_interface_version_is_named() -> None:
-    with pytest.raises(SubjectError, match=r"has version 99 of the subject interface \(gc_abi\), this .* needs 1"):
+    with pytest.raises(
+        SubjectError, match=r"has version 99 of the subject interface \(gc_abi\), this .* needs 1"
+    ):
         binding.Library(toys.toy("-DTOY_ABI=99"))
 
 
