@@ -81,6 +81,7 @@ void free_entry(const device & d, entry & e) {
 bool make_entry(const device & d, entry & e, const chunk_sizes & want) {
     for (int c = 0; c < GC_MAX_CHUNKS; c++) {
         if (want[c] > 0 && !make_buffer(d, want[c], e.chunk[c])) {
+            if (GC_PLANTED(FAILURE_LEAKS_CHUNKS)) e = {};
             free_entry(d, e);
             return false;
         }

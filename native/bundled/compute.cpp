@@ -89,6 +89,7 @@ bool guards_hold(const gallocr & a) {
             if (c.size > emulated::backed_max) continue; // its end cannot be touched
             const auto * end = reinterpret_cast<const uint8_t *>(c.base) + c.size;
             const uint64_t rest = (page - c.size % page) % page;
+            if (GC_PLANTED(WRITES_BEHIND_BUFFER) && rest > 0) *reinterpret_cast<uint8_t *>(c.base + c.size) = 1;
             if (std::any_of(end, end + rest, [](uint8_t x) { return x != 0; })) return false;
         }
     }

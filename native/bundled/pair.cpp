@@ -42,6 +42,7 @@ bool all_seen(const pair & p) {
 // R6: a common entry when all who take part were seen, a private one when its role asked.
 bool shrink_due(const pair & p, const gallocr & a, int t) {
     if (!(p.common >> t & 1)) return a.asking;
+    if (GC_PLANTED(SHRINKS_AFTER_ONE)) return p.pending;
     for (int r : {OWNER, BORROWER}) {
         if (takes_part(p, r, t) && !p.role[r]->seen) return false;
     }
@@ -54,23 +55,64 @@ chunk_sizes wanted(const pair & p, int t) {
     for (int r : {OWNER, BORROWER}) {
         if (!takes_part(p, r, t)) continue;
         for (int c = 0; c < GC_MAX_CHUNKS; c++) {
-            want[c] = std::max(want[c], p.role[r]->current.need[t][c]);
+            const uint64_t need = p.role[r]->current.need[t][c];
+            want[c] = std::max(want[c], need);
+            if (GC_PLANTED(ADDS_REQUIREMENTS) && r == BORROWER && takes_part(p, OWNER, t)) want[c] = need + p.role[OWNER]->current.need[t][c];
         }
     }
     return want;
+}
+
+// What NEW_BEFORE_OLD and LAST_CHUNK_GOES_LATE do: chunks from `kept` on go
+// only after the new ones were asked for.
+bool replace_late(pair & p, int t, const chunk_sizes & want, int kept) {
+    entry & e = p.shared.type[t];
+    entry old;
+    std::swap_ranges(e.chunk.begin() + kept, e.chunk.end(), old.chunk.begin() + kept);
+    free_entry(p.devices[t], e);
+    bump(p, t);
+    const bool made = make_entry(p.devices[t], e, want);
+    free_entry(p.devices[t], old);
+    return made;
+}
+
+int last_chunk(const entry & e) { // for LAST_CHUNK_GOES_LATE
+    int c = GC_MAX_CHUNKS - 1;
+    while (c > 0 && e.asked[c] == 0) c--;
+    return c;
+}
+
+bool wants_some(const pair & p, int r, int t) { // for FAILED_ENTRY_STAYS_CLOSED
+    return takes_part(p, r, t) && p.role[r]->current.need[t] != chunk_sizes{};
 }
 
 // R4, R5, R9: the old buffers go before new ones are asked for.
 bool refit(pair & p, const gallocr & a, int t) {
     entry & e = p.shared.type[t];
     const device & d = p.devices[t];
-    const chunk_sizes want = wanted(p, t);
+    chunk_sizes want = wanted(p, t);
+    if (GC_PLANTED(LAST_RESERVE_WINS)) want = a.current.need[t];
+    if (GC_PLANTED(BUFFER_IS_ROUNDED_DOWN)) std::ranges::for_each(want, [](uint64_t & x) { x -= x % 64; });
+    if (GC_PLANTED(BUFFER_IS_CAPPED)) std::ranges::for_each(want, [&](uint64_t & x) { x = std::min(x, a.where.types[t].max_size); });
     const bool grow = !e.fits(d, want);
-    const bool shrink = shrink_due(p, a, t) && want != e.asked;
+    bool shrink = shrink_due(p, a, t) && want != e.asked;
+    if (GC_PLANTED(SHRINKS_UNASKED)) shrink = want != e.asked;
+    if (GC_PLANTED(NEVER_SHRINKS)) shrink = false;
+    if (GC_PLANTED(SHRINKS_TO_THE_SAME)) shrink = shrink_due(p, a, t);
+    if (GC_PLANTED(REALLOCATES_SAME_SIZE) && !grow && !shrink && want != e.asked) want = e.asked, shrink = true;
+    if (GC_PLANTED(EVERY_RESERVE_IS_A_CHANGE) && !grow && !shrink) bump(p, t);
     if (!grow && !shrink) return true;
+    if (GC_PLANTED(KEEPS_CHUNKS_ON_GROWTH) && grow) std::ranges::transform(want, e.asked, want.begin(), [](auto x, auto y) { return std::max(x, y); });
+    if (GC_PLANTED(FAILED_ENTRY_STAYS_CLOSED) && e.empty() && wants_some(p, 1 - a.role, t)) return false;
+    if (GC_PLANTED(NEW_BEFORE_OLD)) return replace_late(p, t, want, 0);
+    if (GC_PLANTED(LAST_CHUNK_GOES_LATE)) return replace_late(p, t, want, last_chunk(e));
     free_entry(d, e);
+    const bool made = make_entry(d, e, want);
+    if (GC_PLANTED(FAILURE_IS_NO_CHANGE) && !made) return false;
+    if (GC_PLANTED(SHRINKING_IS_NO_CHANGE) && !grow) return made;
     bump(p, t);
-    return make_entry(d, e, want);
+    if (GC_PLANTED(OTHER_ROLE_IS_NOT_TOLD) && takes_part(p, 1 - a.role, t)) p.role[1 - a.role]->generation--;
+    return made;
 }
 
 void finish_shrink(pair & p, gallocr & a) {
@@ -100,6 +142,20 @@ void catch_up(gallocr & a) {
     }
 }
 
+void free_borrowed(pair & p) { // REMAKE_FREES_BORROWED, NEW_OWNER_FREES_BORROWED
+    gallocr * b = p.role[BORROWER];
+    if (!b || !b->old) return;
+    free_memory(p, *b->old);
+    b->generation++;
+}
+
+void shrink_at_once(pair & p, const gallocr & a) { // SHRINKS_AT_REQUEST
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        const chunk_sizes want = wanted(p, t);
+        if (a.has_type(t) && want != p.shared.type[t].asked) replace_late(p, t, want, GC_MAX_CHUNKS);
+    }
+}
+
 // R1: neither owner nor borrower, and never had buffers.
 bool clean(const gallocr & a) {
     if (a.resizable || a.ever_reserved) return false;
@@ -108,6 +164,7 @@ bool clean(const gallocr & a) {
 
 // R11: what was private to the role goes with it.
 void free_private(pair & p, const gallocr & a) {
+    if (GC_PLANTED(PRIVATE_OUTLIVE_THEIR_ROLE)) return;
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         if (a.has_type(t) && !(p.common >> t & 1)) free_entry(p.devices[t], p.shared.type[t]);
     }
@@ -124,6 +181,12 @@ void free_gallocr(gallocr * a) {
     gallocr * other = p->role[1 - a->role];
     p->role[a->role] = nullptr;
     if (!other) {
+        for (int t = 0; t < GC_MAX_TYPES; t++) {
+            entry & e = p->shared.type[t];
+            if (GC_PLANTED(FREE_FORGETS_CHUNKS) && !a->resizable) std::fill(e.chunk.begin() + 1, e.chunk.end(), buffer{});
+            if (GC_PLANTED(FREE_FORGETS_TYPES) && !a->resizable && (a->uses & ((1u << t) - 1))) e = {};
+            if (GC_PLANTED(LAST_LEAVES_SHARED) && (p->common >> t & 1)) e = {};
+        }
         free_memory(*p, p->shared);
     } else if (a->old) {
         free_old(*a);
@@ -133,8 +196,10 @@ void free_gallocr(gallocr * a) {
         other->old.reset();
     } else {
         free_private(*p, *a);
+        if (GC_PLANTED(SHARED_GO_WITH_OWNER) && a->role == OWNER) free_memory(*p, p->shared), other->generation++;
     }
     delete a;
+    if (GC_PLANTED(DETACH_IS_QUIET) && other) return;
     if (other) {
         start_shrink(*p);
     } else {
@@ -143,16 +208,23 @@ void free_gallocr(gallocr * a) {
 }
 
 bool become_owner(gallocr & a) {
-    if (!clean(a)) return false;
+    bool may = clean(a);
+    if (GC_PLANTED(OWNS_TWICE)) may |= a.resizable;
+    if (GC_PLANTED(OWNS_WITH_BUFFERS)) may |= !a.resizable;
+    if (!may) return false;
     a.resizable = true;
     return true;
 }
 
 bool become_borrower(gallocr & a, gallocr & of) {
     pair & p = *of.in;
-    if (!clean(a) || !of.resizable || of.role != OWNER) return false; // R1
-    if (p.role[BORROWER]) return false;                               // R2: it has one already
-    if (!(a.uses & of.uses)) return false;                            // R2: nothing to share
+    bool may = clean(a); // R1
+    if (GC_PLANTED(BORROWS_WITH_BUFFERS)) may = !a.resizable;
+    bool lends = of.resizable && of.role == OWNER; // R2
+    if (GC_PLANTED(LENDS_WITHOUT_OWNING)) lends = of.role == OWNER && &a != &of;
+    if (!may || !lends) return false;
+    if (p.role[BORROWER] && !GC_PLANTED(TAKES_SECOND_BORROWER)) return false; // R1
+    if (!(a.uses & of.uses) && !GC_PLANTED(LENDS_NOTHING)) return false;      // R2: nothing to share
     delete a.in;
     a.in = &p;
     a.role = BORROWER;
@@ -167,9 +239,16 @@ bool become_borrower(gallocr & a, gallocr & of) {
 bool make_fit(gallocr & a) {
     pair & p = *a.in;
     catch_up(a);
+    if (GC_PLANTED(NEW_OWNER_FREES_BORROWED)) free_borrowed(p);
     if (p.pending) a.seen = true;
     for (int t = 0; t < GC_MAX_TYPES; t++) {
-        if (a.has_type(t) && !refit(p, a, t)) return false;
+        if (!a.has_type(t) || refit(p, a, t)) continue;
+        for (int u = 0; u < GC_MAX_TYPES; u++) { // only planted defects touch other entries
+            if (GC_PLANTED(FAILURE_FREES_LATER_ENTRIES) && u > t && a.has_type(u)) free_entry(p.devices[u], p.shared.type[u]);
+            if (GC_PLANTED(FAILURE_FREES_EARLIER_ENTRIES) && u < t && a.has_type(u)) free_entry(p.devices[u], p.shared.type[u]);
+        }
+        if (GC_PLANTED(FAILURE_DROPS_REQUIREMENT)) a.current = {}, a.planned = nullptr;
+        return false;
     }
     finish_shrink(p, a);
     a.ever_reserved = true;
@@ -178,6 +257,8 @@ bool make_fit(gallocr & a) {
 
 void request_shrink(gallocr & a) {
     a.asking = true;
+    if (GC_PLANTED(REQUESTS_COUNT_AGAIN) && a.in->pending && !a.old) a.shrink_generation++;
+    if (GC_PLANTED(SHRINKS_AT_REQUEST) && !a.old) shrink_at_once(*a.in, a);
     if (!a.in->pending && !a.old) start_shrink(*a.in);
 }
 
@@ -190,6 +271,8 @@ void remake(gallocr & owner) {
             if (borrower->has_type(t)) std::swap(borrower->old->type[t], p.shared.type[t]);
         }
     }
+    if (GC_PLANTED(REMAKE_FREES_BORROWED)) free_borrowed(p);
+    if (GC_PLANTED(REMAKE_IS_A_CHANGE) && borrower) borrower->generation++;
     free_memory(p, p.shared);
     owner.current = {};
     owner.planned = nullptr;
@@ -206,7 +289,9 @@ void remake(gallocr & owner) {
 uint64_t owned(const gallocr & a, int t) {
     const pair & p = *a.in;
     if (!a.has_type(t)) return 0;
-    const bool borrowed = a.role == BORROWER && !a.old && p.role[OWNER] && (p.common >> t & 1);
+    bool borrowed = a.role == BORROWER && !a.old && p.role[OWNER] && (p.common >> t & 1);
+    if (GC_PLANTED(BORROWED_COUNT_TWICE)) borrowed = false;
+    if (GC_PLANTED(SHARED_COUNT_NEVER)) borrowed = takes_part(p, OWNER, t) && takes_part(p, BORROWER, t);
     return borrowed ? 0 : a.holding(t).real_size(p.devices[t]);
 }
 

@@ -30,7 +30,8 @@ struct chunk {
     void give(uint64_t begin, uint64_t size) {
         const uint64_t end = begin + size;
         auto next = std::find_if(free.begin(), free.end(), [&](const block & b) { return b.begin >= end; });
-        const bool joins_next = next != free.end() && next->begin == end;
+        bool joins_next = next != free.end() && next->begin == end;
+        if (GC_PLANTED(JOINS_OVER_A_GAP)) joins_next = next != free.end() && next->begin - end <= 64;
         const bool joins_last = next != free.begin() && (next - 1)->end == begin;
         if (joins_last && joins_next) {
             (next - 1)->end = next->end;
@@ -42,6 +43,7 @@ struct chunk {
         } else {
             free.insert(next, {begin, end});
         }
+        if (GC_PLANTED(NEED_FOLLOWS_FREES) && free.back().end >= top) top = std::min(top, free.back().begin);
     }
 };
 
@@ -58,16 +60,21 @@ struct pool {
     const gc_type * type = nullptr;
     std::vector<chunk> chunks;
 
+    uint64_t round_up(uint64_t size) const { return (size + type->alignment - 1) & ~(type->alignment - 1); }
+
     // P2: sizes are multiples of the alignment. False above the limit (P13).
     bool rounded(const gc_tensor & t, uint64_t & size) const {
-        if (t.size > limit || t.pad > limit) return false;
-        size = (t.size + t.pad + type->alignment - 1) & ~(type->alignment - 1);
+        if ((t.size > limit || t.pad > limit) && !GC_PLANTED(SIZES_WRAP)) return false;
+        size = round_up(t.size + t.pad);
+        if (GC_PLANTED(PAD_IS_NOT_ROUNDED)) size = round_up(t.size) + t.pad;
         return size <= limit;
     }
 
     bool open(uint64_t size) {
         if (chunks.size() == GC_MAX_CHUNKS) return false;
-        const bool last = chunks.size() == GC_MAX_CHUNKS - 1;
+        bool last = chunks.size() == GC_MAX_CHUNKS - 1;
+        if (GC_PLANTED(IGNORES_LARGEST_BUFFER)) last = chunks.empty();
+        if (GC_PLANTED(SECOND_CHUNK_TAKES_ALL)) last = chunks.size() == 1;
         const uint64_t end = last ? limit : std::min(limit, std::max(type->max_size, size)); // P4
         chunks.push_back({});
         if (end > 0) chunks.back().free.push_back({0, end});
@@ -75,6 +82,7 @@ struct pool {
     }
 
     bool place(uint64_t size, int32_t & at_chunk, uint64_t & offset) {
+        if (GC_PLANTED(NOTHING_IS_TOO_SMALL) && size == 0) return false;
         if (size == 0) { // no block is needed; chunk 0 exists all the same
             if (chunks.empty()) open(0);
             at_chunk = 0, offset = 0;
@@ -108,7 +116,9 @@ class planning {
             pools[l.slots[s]].type = &l.types[l.slots[s]];
         }
         for (uint32_t i = 0; i < g.size(); i++) {
-            for (const int32_t s : g.tensors[i].src) {
+            for (int j = 0; j < GC_MAX_SRC; j++) {
+                const int32_t s = g.tensors[i].src[j];
+                if (GC_PLANTED(COUNTS_REPEATS_ONCE) && s >= 0 && !g.is_view(s) && listed_before(i, j)) continue;
                 if (s >= 0) state[s].reads++;
             }
             if (g.is_view(i)) state[g.root(i)].views++;
@@ -119,6 +129,7 @@ class planning {
 
     bool run() {
         for (uint32_t i = 0; i < g.size(); i++) { // P6: inputs before everything else
+            if (GC_PLANTED(PLACES_INPUTS_LATE) && g.read[i]) continue;
             if (g.has(i, GC_INPUT) && !put(i)) return false;
         }
         for (uint32_t i = 0; i < g.size(); i++) {
@@ -126,6 +137,7 @@ class planning {
         }
         for (uint32_t i = 0; i < g.size(); i++) {
             if (g.has(i, GC_LEAF)) continue;
+            if (GC_PLANTED(PLACES_INPUTS_LATE) && !put_late_inputs(i)) return false;
             if (!put(i)) return false;
             after(i);
         }
@@ -145,11 +157,13 @@ class planning {
     };
 
     bool put(uint32_t i) {
-        if (g.is_view(i) || g.has(i, GC_PREALLOC)) return true; // P7, P14: has a place already
+        if (g.is_view(i)) return true;                                               // P7: its source has a place
+        if (g.has(i, GC_PREALLOC) && !GC_PLANTED(PLACES_WEIGHTS)) return true; // P14: it is somewhere already
         const int32_t type = l.type_of(g.tensors[i]);
         tensor_state & me = state[i];
         gc_place & at = out.places[i];
         if (!pools[type].rounded(g.tensors[i], me.size)) return false;
+        if (GC_PLANTED(INPUTS_SHARE) && share_with_last_input(i, type)) return true;
         const int32_t parent = g.has(i, GC_INPLACE) ? parent_to_reuse(i, type) : -1;
         if (parent >= 0) {
             take_over(i, uint32_t(parent));
@@ -172,15 +186,16 @@ class planning {
     bool reusable(uint32_t p, uint32_t i, int32_t type) const {
         const tensor_state & parent = state[p];
         if (!parent.held) return false; // a view, preallocated, or given away
-        if (parent.pinned) return false;
-        if (parent.reads != 1) return false;
-        if (parent.views != 0) return false;
+        if (parent.pinned && !GC_PLANTED(REUSES_OUTPUTS)) return false;
+        if (parent.reads != 1 && !GC_PLANTED(REUSES_WHAT_IS_READ)) return false;
+        if (parent.views != 0 && !GC_PLANTED(REUSES_WHAT_IS_VIEWED)) return false;
         if (!same_layout(g.tensors[p], g.tensors[i])) return false;
         if (out.places[p].type != type) return false;
         return parent.size >= state[i].size;
     }
 
     static bool same_layout(const gc_tensor & a, const gc_tensor & b) {
+        if (GC_PLANTED(REUSES_OTHER_LAYOUT)) return a.size == b.size;
         return a.size == b.size && (a.flags & GC_LAYOUT) == (b.flags & GC_LAYOUT);
     }
 
@@ -188,6 +203,8 @@ class planning {
     void take_over(uint32_t i, uint32_t parent) {
         out.places[i] = out.places[parent];
         state[parent].held = false;
+        if (GC_PLANTED(LEFTOVER_IS_NOT_ROUNDED)) state[i].size = g.tensors[i].size + g.tensors[i].pad;
+        if (GC_PLANTED(LOSES_LEFTOVER)) return;
         give(out.places[i], state[i].size, state[parent].size - state[i].size);
     }
 
@@ -195,6 +212,7 @@ class planning {
     void after(uint32_t i) {
         for (const int32_t s : g.tensors[i].src) {
             if (s >= 0 && --state[s].reads == 0) done(uint32_t(s));
+            if (GC_PLANTED(FREES_AT_FIRST_READ) && s >= 0 && state[s].views == 0) release(uint32_t(s));
         }
         if (state[i].reads == 0) done(i);
     }
@@ -204,15 +222,19 @@ class planning {
         if (g.is_view(i)) {
             tensor_state & root = state[g.root(i)];
             if (--root.views == 0 && root.reads == 0) release(g.root(i));
-        } else if (state[i].views == 0) {
+        } else if (state[i].views == 0 || GC_PLANTED(VIEWS_DO_NOT_HOLD)) {
             release(i);
         }
     }
 
     void release(uint32_t i) {
         tensor_state & t = state[i];
-        if (!t.held || t.pinned) return;
+        bool keep = t.pinned; // P5
+        if (GC_PLANTED(FREES_OUTPUTS)) keep = false;
+        if (GC_PLANTED(FREES_VIEWED_OUTPUTS)) keep = g.has(i, GC_OUTPUT);
+        if (!t.held || keep) return;
         t.held = false;
+        if (GC_PLANTED(FREES_WITHOUT_PAD)) t.size = pools[out.places[i].type].round_up(g.tensors[i].size);
         give(out.places[i], 0, t.size);
     }
 
@@ -229,15 +251,42 @@ class planning {
                 if (top > limit - sum) return false; // P13
                 sum += top;
                 out.need[t][c] = top; // P11
+                const uint64_t slack = pools[t].type->alignment;
+                if (GC_PLANTED(NEED_HAS_SLACK) && top > 0 && top + slack <= pools[t].type->max_size) out.need[t][c] += slack;
             }
         }
         for (uint32_t i = 0; i < g.size(); i++) { // P7
             if (g.is_view(i) && !g.has(g.root(i), GC_PREALLOC)) {
                 out.places[i] = out.places[g.root(i)];
-                out.places[i].offset += g.tensors[i].view_offs;
+                if (!GC_PLANTED(LOSES_VIEW_OFFSET)) out.places[i].offset += g.tensors[i].view_offs;
             }
         }
         return true;
+    }
+
+    // What planted defects do; the shipped build calls none of it.
+
+    bool listed_before(uint32_t i, int j) const { // COUNTS_REPEATS_ONCE
+        const int32_t * src = g.tensors[i].src;
+        return std::find(src, src + j, src[j]) != src + j;
+    }
+
+    bool put_late_inputs(uint32_t i) { // PLACES_INPUTS_LATE
+        for (const int32_t s : g.tensors[i].src) {
+            const bool missing = s >= 0 && g.has(uint32_t(s), GC_INPUT) && out.places[s].type < 0;
+            if (missing && !put(uint32_t(s))) return false;
+        }
+        return true;
+    }
+
+    bool share_with_last_input(uint32_t i, int32_t type) { // INPUTS_SHARE
+        for (uint32_t k = i; k-- > 0 && g.has(i, GC_INPUT);) {
+            if (!g.has(k, GC_INPUT) || out.places[k].type != type) continue;
+            if (state[k].size < state[i].size) return false;
+            out.places[i] = out.places[k];
+            return true;
+        }
+        return false;
     }
 
     const graph & g;
@@ -251,6 +300,7 @@ class planning {
 
 bool make_plan(const graph & g, const layout & l, plan & out) {
     out = {};
+    if (GC_PLANTED(EMPTY_GRAPH_FAILS) && g.size() == 0) return false;
     return planning(g, l, out).run();
 }
 

@@ -86,7 +86,9 @@ int32_t set_capacity(gc_session & s, const gc_op & op) {
 
 int32_t run_compute(gallocr & a, const gc_op & op, gc_obs & o) {
     if (!a.bound.of) return GC_MISUSE;
-    const bool stale = a.bound.generation != a.generation; // R12
+    bool stale = a.bound.generation != a.generation; // R12
+    if (GC_PLANTED(COMPUTES_OUTDATED)) stale = false;
+    if (GC_PLANTED(DROPS_CURRENT)) stale |= a.in->pending;
     if (stale && !(op.flags & GC_UNCHECKED)) {
         a.bound = {};
         return GC_STALE;
