@@ -153,11 +153,13 @@ def bound(
 def history_clause(op: Op, clause: str, graph: Graph, history: History) -> str:
     """Which rule let a plan or a buffer be used that is not right for the graph."""
     past = history.past.get(op.alloc, Past())
+    if huge(graph):
+        return "P13"
     if past.failed:
         return "G2"
-    if past.measured not in (None, past.reserved):
+    if past.measured not in (None, past.reserved) and clause == "P3":
         return "P12"
-    if past.reserved != graph:
+    if graph not in (past.reserved, past.measured) or past.measured is not None:
         return "G4"
     return "R3" if clause == "P3" else "P9"
 

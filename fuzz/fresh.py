@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..model import planner
 from ..model.planner import round_up
 from ..model.records import (
     MAX_SRC,
@@ -51,13 +52,15 @@ class RunLike(Protocol):
 class FreshPlan:
     """`need[type]`: bytes asked for each chunk, None where the graph is refused or the subject died.
 
-    `broken` is what the plan itself breaks; `lost` says which bytes are not free after the last node (P10).
+    `beyond`: a requirement like the one of a refused graph of sizes near the largest integer, which no
+    device has. `broken` is what the plan itself breaks; `lost` says which bytes are not free after the last node (P10).
     """
 
     need: tuple[tuple[int, ...], ...] | None
     places: tuple[Place, ...] | None
     measured: tuple[int, ...] | None
     broken: tuple[Broken, ...] = ()
+    beyond: tuple[tuple[int, ...], ...] | None = None
     lost: str = ""
     probed: bool = False
     died: bool = False
@@ -70,6 +73,16 @@ def huge(graph: Graph) -> bool:
 
 def boundless(setup: Setup) -> Setup:
     return replace(setup, types=tuple(replace(t, capacity=UNLIMITED) for t in setup.types))
+
+
+def beyond(setup: Setup, graph: Graph) -> tuple[tuple[int, ...], ...] | None:
+    """The reference plan of the graph with its largest sizes cut to 2^58 bytes."""
+    cut = tuple(
+        t if t.alloc_size < HUGE else replace(t, size=min(t.size, 2**58), pad=0, view_offs=0)
+        for t in graph.tensors
+    )
+    plan = planner.plan(setup.types, setup.configs[0], Graph(cut))
+    return plan.need if plan else None
 
 
 class Fresh:
@@ -114,7 +127,7 @@ class Fresh:
         if len(steps) == len(ops) and steps[-1].obs.status == Status.DONE:
             measured = steps[-1].obs.measured
         if reserved.status != Status.DONE:
-            return FreshPlan(None, None, measured)
+            return FreshPlan(None, None, measured, beyond=beyond(setup, graph) if huge(graph) else None)
         need = reserved.asked
         if huge(graph) or len(steps) < 3 or steps[2].obs.status != Status.DONE:
             return FreshPlan(need, None, measured, died=len(steps) < 3)

@@ -85,7 +85,7 @@ def draw_huge_graph(draw: Draw) -> Graph:
         size = min(2**64 - 1, max(0, edge + draw.integer(-4096, 4096)))
         if draw.boolean(0.3):
             size = draw.integer(0, 64)
-        pad = min(2**64 - 1 - size, draw.choice((0, 0, 1, 64, 4096)))
+        pad = min(2**64 - 1 - size, draw.choice((0, 0, 1, 64, 4096))) if size else 0
         flags = draw.choice((Flag.LEAF, Flag.LEAF | Flag.INPUT)) if i == 0 or draw.boolean(0.4) else _NO_FLAG
         src = () if flags else (draw.integer(0, i - 1),)
         if not flags and draw.boolean(0.2):
@@ -139,17 +139,18 @@ class _Builder:
             flags |= Flag.LAYOUT
         return flags
 
-    def pad(self) -> int:
+    def pad(self, size: int) -> int:
+        if not size:
+            return 0
         return self.draw.choice((1, 8, 32, 64, 256)) if self.draw.boolean(self.p_pad) else 0
 
     def leaf(self, flags: Flag) -> Tensor:
-        return Tensor(
-            self.sizes.one(self.draw), (), self.marks(flags), self.draw.choice(self.slots), self.pad()
-        )
+        size = self.sizes.one(self.draw)
+        return Tensor(size, (), self.marks(flags), self.draw.choice(self.slots), self.pad(size))
 
     def node(self, src: tuple[int, ...]) -> Tensor:
         size = self.sizes.one(self.draw)
-        return Tensor(size, src, self.marks(_NO_FLAG), self.draw.choice(self.slots), self.pad())
+        return Tensor(size, src, self.marks(_NO_FLAG), self.draw.choice(self.slots), self.pad(size))
 
     def source(self) -> int:
         last = len(self.tensors) - 1

@@ -17,7 +17,7 @@ from ..model.session import Allocator, Pair, Played, Session, pad
 from ..spec.history import Past, Seen, follow, past
 from ..spec.history import seen as seen_of
 from ..spec.resizable import Step
-from .fresh import Fresh
+from .fresh import Fresh, huge
 
 READINGS = Cap.RESIZABLE | Cap.GROUP  #: subjects whose allocators have generations
 
@@ -31,13 +31,15 @@ class Ledger:
         self.session = Session(setup, list(graphs), self.planning, chunks=chunks)
         self.pasts: dict[int, Past] = {}  # by id of the pair
         self.seen: dict[int, Seen] = {}
-        self.touched: dict[int, bool] = {}  # by allocator: memory of its bound graph was freed
+        self.measured: dict[int, Graph] = {}  # by allocator: measured since the last reserve
 
     def planning(self, config: int, graph: Graph) -> Plan | None:
         """The subject's own fresh plan: the requirement that any reserve of the graph publishes."""
         plan = self.fresh.plan(self.setup, config, graph)
         if plan.need is None:
-            return None
+            if plan.beyond is None or self.caps & Cap.EXACT:
+                return None
+            return Plan((OUTSIDE,) * len(graph.tensors), plan.beyond)
         return Plan(plan.places or (OUTSIDE,) * len(graph.tensors), plan.need)
 
     @property
@@ -72,7 +74,14 @@ class Ledger:
         shown = {n: look for n, look in looks.items() if look.status == Status.DONE}
         if op.kind != Kind.FREE:
             shown[op.alloc] = obs
-        return predicted.status, self.observe(op, obs, shown, played)
+        step = self.observe(op, obs, shown, played)
+        if mine is not None and kept and not step.op.plannable:
+            mine.plan = kept[0]
+        if op.kind == Kind.MEASURE:
+            self.measured[op.alloc] = self.session.graphs[op.graph]
+        elif op.kind in (Kind.NEW, Kind.RESERVE) or obs.allocations:
+            self.measured.pop(op.alloc, None)
+        return predicted.status, step
 
     def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:
         """The step as it was seen, entered in the books."""
@@ -81,14 +90,14 @@ class Ledger:
         before = before._replace(used=played.before.used, cap=played.before.cap)
         g = self.pasts.get(id(pair)) or past(types, self.chunks)
         ask = self.asked_for(op, obs, played, g)
-        after = self.after(pair, played, shown, obs)
+        after = self.after(pair, played, shown, obs, before)
         out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
         h = follow(Ints, g, before, ask, out, after)
         self.pasts[id(pair)], self.seen[id(pair)] = h, after
         return Step(Ints, before, ask, after, out, g, h)
 
     def after(
-        self, pair: Pair, played: Played, shown: Mapping[int, Observation], obs: Observation
+        self, pair: Pair, played: Played, shown: Mapping[int, Observation], obs: Observation, before: Seen
     ) -> Seen:
         """The pair as its living allocators show it; the model's figures where none shows them."""
         state = played.after
@@ -106,6 +115,9 @@ class Ledger:
                 gen[a.role], shrink[a.role] = look.generation, look.shrink_generation
             if self.caps & Cap.BREAKDOWN:
                 owned[a.role] = look.owned
+        if not self.caps & READINGS:  # a plain allocator without readings: count what was replaced
+            moved = tuple(asked) != before.asked or tuple(old) != before.old
+            gen, shrink = [n + moved for n in before.gen], list(before.shrink_gen)
         pair.state = state._replace(
             asked=tuple(asked), old=tuple(old), gen=tuple(gen), shrink_gen=tuple(shrink), used=obs.used
         )
@@ -123,9 +135,18 @@ class Ledger:
         as several buffer types.
         """
         ask = played.op
-        if self.caps & Cap.EXACT or op.kind != Kind.ALLOC or ask.match:
+        if self.caps & Cap.EXACT or op.kind not in (Kind.ALLOC, Kind.RESERVE):
             return ask
         a = self.allocs[op.alloc]
+        graph = self.session.graphs[op.graph]
+        if obs.status == Status.REFUSED and not obs.allocations and huge(graph):
+            return ask._replace(plannable=False)  # refused by the planner, not by the device
+        if op.kind == Kind.RESERVE:
+            return ask
+        if self.measured.get(op.alloc, graph) != graph:
+            ask = ask._replace(match=False)  # a measure may put another plan in force (P12)
+        if ask.match:
+            return ask
         if obs.status == Status.DONE and not obs.allocations and g.planned[a.role]:
             return ask._replace(match=True, need=g.req[a.role])
         if obs.status == Status.REFUSED and not obs.allocations and len(self.setup.configs[a.config]) > 1:

@@ -129,6 +129,8 @@ def _tensor_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[s
         yield "a tensor with memory of its own is no input and no output"
     if t.prealloc and t.alloc_size > ORDINARY:
         yield f"a tensor with memory of its own has {t.alloc_size} bytes, at most {ORDINARY} are allowed"
+    if t.pad and not t.size:
+        yield "a tensor without bytes has a pad"
     if t.inplace and (t.leaf or t.pad):
         yield "an in-place operation is on a leaf, or has a pad"
     yield from _view_faults(i, t, tensors)

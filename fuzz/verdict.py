@@ -29,7 +29,7 @@ class Verdict:
     @property
     def signature(self) -> str:
         """Equal for findings that are most likely the same: clause, operation, message without numbers."""
-        return f"{self.clause or self.sort}|{self.op}|{re.sub(r'0x[0-9a-f]+|[0-9]+', '#', self.message)}"
+        return f"{self.clause or self.sort}|{self.op}|{re.sub(r'(#, )+#,?', '#', re.sub(r'0x[0-9a-f]+|[0-9]+', '#', self.message))}"
 
     def __str__(self) -> str:
         name = self.clause if self.sort == "broken" else self.sort

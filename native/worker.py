@@ -173,7 +173,7 @@ class Worker:
             stdout=self._errors,
             stderr=self._errors,
             start_new_session=True,  # Ctrl-C is for us; they go when we do
-            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+            env={**os.environ, "GGML_NO_BACKTRACE": "1", "MALLOC_PERTURB_": "165"},
         )
 
     def _greet(self, ask: socket.socket, fault: str) -> dict[str, Any]:

@@ -41,20 +41,16 @@ def lives(graph: Graph) -> dict[int, Life]:
             last[family[s]] = i
             if family[s] == s:
                 direct[s] = i
-        if t.output:
-            last[family[i]] = FOREVER
     out = {}
     for i, t in enumerate(tensors):
         if t.view or t.prealloc:
             continue
         start = -1 if t.input else first.get(i, i) if t.leaf else i
-        end = FOREVER if last.get(i) == FOREVER else max(start, last.get(i, start))
-        if any(v.output for v in tensors if v.view_src == i):
-            end = FOREVER
+        end = FOREVER if output_pinned(graph, i) else max(start, last.get(i, start))
         out[i] = Life(start, end, direct.get(i, -1))
     return out
 
 
 def output_pinned(graph: Graph, root: int) -> bool:
     """Whether a root is an output or shown by a view that is one (P5)."""
-    return graph.tensors[root].output or any(t.view_src == root and t.output for t in graph.tensors)
+    return any(t.output and t.size > 0 and root in (i, t.view_src) for i, t in enumerate(graph.tensors))
