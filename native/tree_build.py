@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,7 @@ class Builder:
         folders = [tree.root / name for name in ("include", "src", "src/ggml-cpu")]
         self.tree_headers = _digest([p for folder in folders for p in sorted(folder.glob("*.h"))])
         self.own_headers = _digest([*sorted(self.adapter.glob("**/*.h")), *sorted(HERE.glob("include/*.h"))])
+        self.generated = self._generate()
         self.compilers = "\n".join(_version(c) for c in (self.cc, self.cxx))
 
     def library(self) -> Path:
@@ -120,14 +122,36 @@ class Builder:
         speed = ["-O0"] if source.name in UNUSED else ["-O1", "-g"]
         flags = [*language, *speed, *DEFINES, *self._describe(), *([define] if define else [])]
         flags += [f"-I{HERE / 'include'}", f"-I{self.adapter}", f"-I{root / 'include'}", f"-I{root / 'src'}"]
+        flags += [f"-I{self.generated}"] if self.generated else []
         return _Unit(source, tuple(flags), depends + self.tree_headers + self.compilers)
 
+    def _generate(self) -> Path | None:
+        """Headers that the tree's own build would write (src/*.h.in); all that matters in them is the version."""
+        texts = {}
+        for template in sorted(self.tree.root.glob("src/*.h.in")):
+            text = template.read_text(errors="replace").replace("@GGML_VERSION@", self.version)
+            texts[template.name.removesuffix(".in")] = re.sub(r"@\w+@", "-", text)
+        if not texts:
+            return None
+        home = cache_dir() / "generated" / hashlib.sha256(repr(texts).encode()).hexdigest()[:32]
+        if not home.is_dir():
+            with staging(home.parent) as folder, locked(home.parent / ".lock"):
+                (folder / "whole").mkdir()
+                for name, text in texts.items():
+                    (folder / "whole" / name).write_text(text)
+                if not home.is_dir():
+                    os.replace(folder / "whole", home)
+        return home
+
+    @property
+    def version(self) -> str:
+        return self.tree.name.removeprefix("ggml").strip() or "-"
+
     def _describe(self) -> list[str]:
-        name = self.tree.name
         defines = [
-            f'-DGC_TREE_NAME="{name}"',
-            f'-DGGML_VERSION="{name.removeprefix("ggml ")}"',
+            f'-DGC_TREE_NAME="{self.tree.name}"',
             '-DGGML_COMMIT="-"',
+            f'-DGGML_VERSION="{self.version}"',
         ]
         return defines + ([f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else [])
 

@@ -85,7 +85,7 @@ static ggml_backend_buffer_i buffer_interface() {
 }
 
 void check_guard(Session & s, const Buffer & b) {
-    for (uint64_t i = b.real; i < b.mapped; i++) {
+    for (uint64_t i = b.real; i < b.mapped && Arena::is_real(b.base); i++) {
         if (b.base[i] != guard) {
             s.run.report(GC_BAD_GUARD, -1, -1, i);
             return;
@@ -108,12 +108,16 @@ static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t 
         && t.used <= t.spec.capacity && real <= t.spec.capacity - t.used;
     const bool injected = (s.run.fail_types >> t.index & 1) || (s.run.fail_nth > 0 && nth == (uint64_t) s.run.fail_nth);
     uint8_t * base = fits && !injected ? s.arena.take(mapped) : nullptr;
+    if (base) {
+        std::memset(base + real, guard, mapped - real);
+    } else if (fits && !injected) {
+        base = s.arena.pretend(mapped);
+    }
     if (!base) {
         s.run.failed = true;
         return nullptr;
     }
     t.used += real;
-    std::memset(base + real, guard, mapped - real);
     auto b = std::make_unique<Buffer>();
     b->session = &s;
     b->type = t.index;

@@ -158,18 +158,14 @@ static int32_t alloc(Session & s, Alloc & a, const Graph & g) {
 
 /* compute */
 
-/* R12. A member of a pair or group is asked for its generation, as any holder of a
- * graph would do; ggml has none for a plain allocator, there the harness knows. */
+/* R12. Generations are compared, as any holder of a graph would do. ggml has none for a
+ * plain allocator: there the harness knows what was freed. */
 static bool is_stale(const Session & s, const Alloc & a) {
-    if (a.role) {
-        return a.bound->generation != generation(a);
-    }
+    bool freed = false;
     for (uint64_t serial : a.bound->serials) {
-        if (!s.buffers[serial - 1]->live) {
-            return true;
-        }
+        freed = freed || !s.buffers[serial - 1]->live;
     }
-    return false;
+    return a.bound->generation != generation(a) || (freed && !a.role);
 }
 
 static bool gives_leafs(const Graph & g) {

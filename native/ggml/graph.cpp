@@ -217,7 +217,7 @@ void locate(Session & s, const Alloc & a, Instance & in) {
         const gc_tensor & d = g.tensors[i];
         if (placed_outside(g, i)) {
             in.places.push_back({-1, 0, 0});
-        } else if (d.size == 0) {
+        } else if (d.size == 0 && (d.pad == 0 || d.view_src >= 0)) {
             in.places.push_back({s.type_of(a, g.tensors[g.root(i)].slot), 0, 0});
         } else {
             in.places.push_back(place_of(s, a, in.tensors[i]->data));

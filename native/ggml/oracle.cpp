@@ -48,10 +48,13 @@ void compute_node(Session & s, const Backend & b, ggml_tensor * node) {
     const Graph & g = *info->graph;
     const gc_tensor & t = g.tensors[info->index];
     for (int j = 0; j < GC_MAX_SRC; j++) {
-        if (t.src[j] < 0 || g.tensors[t.src[j]].size == 0) {
+        if (t.src[j] < 0) {
             continue;
         }
         write_lazily(s, g, t.src[j]);
+        if (g.tensors[t.src[j]].size == 0) {
+            continue;
+        }
         if (s.run.async) {
             mark_busy(s, b, node->src[j]);
         }

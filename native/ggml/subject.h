@@ -45,11 +45,15 @@ struct Buffer {
 struct Arena {
     ~Arena();
     uint8_t * take(uint64_t bytes); /* readable, writable, zero; NULL where it is too much */
+    uint8_t * pretend(uint64_t bytes); /* addresses alone: any touch faults */
     void      drop(uint8_t * base, uint64_t bytes); /* gone for good: a touch faults */
+    static bool is_real(const uint8_t * base);
 
     struct Range { uint8_t * base; uint64_t size; };
     std::vector<Range> ranges;
     uint64_t           next = 0; /* first unused byte of the last range */
+    uint64_t           next_pretended;
+    Arena();
 };
 
 /* What a tensor of ours points at through `extra`. */

@@ -55,6 +55,9 @@ void wait_for_pair(ggml_backend_sched_t sched) {
 
 extern "C" {
 
+/* The tree's headers were read under other names, and old ones do not have all of these. */
+void ggml_gallocr_reserve_n_size(
+        ggml_gallocr_t g, struct ggml_cgraph * graph, const int * nodes, const int * leafs, size_t * sizes);
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
 void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgraph * graph, size_t * sizes);
 bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
