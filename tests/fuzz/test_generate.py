@@ -106,11 +106,11 @@ def graph_features(graph: Graph) -> set[str]:
 
 
 GRAPH_FEATURES = {
-    "LEAF", "INPUT", "OUTPUT", "INPLACE", "PREALLOC", "LAYOUT", "0 sources", "1 sources", "2 sources", "3 sources",
-    "4 sources", "view of prealloc", "view of input", "view of leaf", "view of node", "view of output",
-    "output view", "read view", "unread view", "view with offset", "view at 0", "pad", "slot", "zero size",
-    "unread input", "output read again", "many readers", "a source twice", "in-place chain", "node without sources",
-    "equal sizes", "off by one", "empty",
+    "LEAF", "INPUT", "OUTPUT", "INPLACE", "PREALLOC", "LAYOUT", "0 sources", "1 sources", "2 sources",
+    "3 sources", "4 sources", "view of prealloc", "view of input", "view of leaf", "view of node",
+    "view of output", "output view", "read view", "unread view", "view with offset", "view at 0",
+    "pad", "slot", "zero size", "unread input", "output read again", "many readers", "a source twice",
+    "in-place chain", "node without sources", "equal sizes", "off by one", "empty",
 }  # fmt: skip
 
 
@@ -190,10 +190,11 @@ def pair_features(trace: Trace) -> set[str]:
 
 
 PAIR_FEATURES = {
-    "NEW", "FREE", "OWN", "BORROW", "RESERVE", "MEASURE", "ALLOC", "COMPUTE", "SHRINK", "CAPACITY", "REMAKE",
-    "OWN goes first", "BORROW goes first", "last goes", "own again", "own late", "borrow of no owner", "borrow late",
-    "second borrower", "common only", "private too", "none common", "another borrower", "first borrower",
-    "measure between", "OWN reserves", "BORROW reserves", "RESERVE with failure", "ALLOC with failure", "nobody there",
+    "NEW", "FREE", "OWN", "BORROW", "RESERVE", "MEASURE", "ALLOC", "COMPUTE", "SHRINK", "CAPACITY",
+    "REMAKE", "OWN goes first", "BORROW goes first", "last goes", "own again", "own late",
+    "borrow of no owner", "borrow late", "second borrower", "common only", "private too",
+    "none common", "another borrower", "first borrower", "measure between", "OWN reserves",
+    "BORROW reserves", "RESERVE with failure", "ALLOC with failure", "nobody there",
 }  # fmt: skip
 
 

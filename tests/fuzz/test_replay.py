@@ -79,6 +79,14 @@ def test_every_name_has_its_value(names: Any, enum: Any) -> None:
     assert {name.upper() for name in names.__args__} == {one.name for one in enum}
 
 
+def tensor(**values: int) -> bytes:
+    return changed(lambda f: f["trace"]["graphs"][0]["tensors"][0].update(values))
+
+
+def operation(**values: object) -> bytes:
+    return changed(lambda f: f["trace"]["ops"][1].update(values))
+
+
 def changed(change: Callable[[dict[str, Any]], Any]) -> bytes:
     file = json.loads(encode(REPLAY))
     change(file)
@@ -99,17 +107,17 @@ BAD: list[tuple[bytes, str]] = [
         "f.json is a replay file of version 2, this gallocheck reads up to 1: install a newer gallocheck.",
     ),
     (changed(lambda f: f.update(version="1")), "f.json is JSON, but no gallocheck replay file"),
-    (changed(lambda f: f.update(surprise=1)), "f.json has another shape than a replay file of version 1 (object con"),
+    (changed(lambda f: f.update(surprise=1)), "another shape than a replay file of version 1 (object con"),
     (changed(lambda f: f.pop("clause")), "missing required field `clause`"),
     (changed(lambda f: f.update(verdict="bad")), "invalid enum value 'bad' - at `$.verdict`"),
-    (changed(lambda f: f["trace"]["ops"][1].update(kind="format disk")), "`$.trace.ops[1].kind`"),
-    (changed(lambda f: f["trace"]["ops"][1].update(graph="0")), "expected `int`, got `str`"),
-    (changed(lambda f: f["trace"]["ops"][1].update(graph=1.5)), "expected `int`, got `float`"),
-    (changed(lambda f: f["trace"]["ops"][1].update(graph=-1)), "expected `int` >= 0"),
-    (changed(lambda f: f["trace"]["graphs"][0]["tensors"][0].update(size=10**30)), "makes no sense: graph 0: tensor 0: size"),
-    (changed(lambda f: f["trace"]["graphs"][0]["tensors"][0].update(size=1)), "tensor 1: it views bytes 32 to 64 of 1"),
+    (operation(kind="format disk"), "`$.trace.ops[1].kind`"),
+    (operation(graph="0"), "expected `int`, got `str`"),
+    (operation(graph=1.5), "expected `int`, got `float`"),
+    (operation(graph=-1), "expected `int` >= 0"),
+    (tensor(size=10**30), "makes no sense: graph 0: tensor 0: size"),
+    (tensor(size=1), "tensor 1: it views bytes 32 to 64 of 1"),
     (changed(lambda f: f["trace"]["setup"]["types"][0].update(alignment=3)), "buffer type 0: alignment 3"),
-    (changed(lambda f: f["trace"]["ops"][1].update(graph=9)), "operation 1: graph 9 is not there"),
+    (operation(graph=9), "operation 1: graph 9 is not there"),
     (changed(lambda f: f.update(step=4)), "it fails at step 4, but there are 3 operations"),
 ]  # fmt: skip
 

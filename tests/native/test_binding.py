@@ -30,7 +30,8 @@ from . import toys
 
 def test_the_header_names_every_function() -> None:
     assert set(header.FUNCTIONS) == {
-        "gc_abi", "gc_capabilities", "gc_describe", "gc_open", "gc_close", "gc_define", "gc_run", "gc_places", "gc_plant",
+        "gc_abi", "gc_capabilities", "gc_describe", "gc_open", "gc_close", "gc_define", "gc_run",
+        "gc_places", "gc_plant",
     }  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def test_what_is_no_library_is_named(path: str, words: str) -> None:
 
 
 def test_a_missing_function_is_named() -> None:
-    with pytest.raises(SubjectError, match="lacks the function gc_places of gallocheck.h: export it"):
+    with pytest.raises(SubjectError, match=r"lacks the function gc_places of gallocheck\.h: export it"):
         binding.Library(toys.toy("-DTOY_LACKS"))
 
 

@@ -278,6 +278,6 @@ except KeyboardInterrupt:
 
 def test_a_worker_that_nobody_closed_ends_with_the_program() -> None:
     process, session = start("worker.run(toys.order(0))")
-    out, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=10)
     assert (process.returncode, err) == (0, "")
     assert gone(session)
