@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 import weakref
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +98,23 @@ class _Child:
             os.close(self.end)
 
 
+class _Flight:
+    """A trace on its way: packed, and when it has run, what was seen of it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.packed, self.parts = packet.plan(trace)
+        self.run: Run | None = None
+        self.error: SubjectError | None = None
+
+    def result(self) -> Run:
+        if self.error is not None:
+            raise self.error
+        if self.run is None:
+            raise RuntimeError("the run was interrupted; ask for it again")
+        return self.run
+
+
 class Worker:
     """A subject in a process of its own, warm; replaced when it dies.
 
@@ -111,6 +130,7 @@ class Worker:
         self.path = os.path.abspath(os.fspath(library_path))
         self.timeout, self.limit = timeout, limit
         self._child: _Child | None = None
+        self._flight: _Flight | None = None
         self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         self._block = os.memfd_create("gallocheck")
         self._memory = self._map(_FIRST_BLOCK)
@@ -131,24 +151,32 @@ class Worker:
         `fresh`: in a child that has run nothing before. A subject that dies ends the
         run with a Death; the next run gets a new child.
         """
-        packed, parts = packet.plan(trace)
-        if packed.size > len(self._memory):
-            self._memory = self._map(max(packed.size, 2 * len(self._memory)))
+        self._settle()
+        flight = _Flight(trace)
         if fresh:
             self._drop()
-        for _ in range(3):
-            death = self._execute(parts)
-            if packet.where(self._memory)[0] != packet.IDLE:
-                break  # else it was killed from outside between two traces: nothing was run
-        else:
-            raise SubjectError(f"{self.path} dies before it runs anything: {_tail(self._errors)}")
-        run = packet.unpack(packed, self._memory)
-        if death is not None:
-            run.death = _placed(death, packed, self._memory, run)
-        return run
+        self._launch(flight)
+        self._settle()
+        return flight.result()
+
+    def run_all(self, traces: Iterable[Trace]) -> Iterator[tuple[Trace, Run]]:
+        """(trace, run) of each, in order, as `run` gives it. The subject runs a trace while the caller
+        looks at the one before and draws the next. `run` may be called in between."""
+        before: _Flight | None = None
+        for trace in traces:
+            flight = _Flight(trace)
+            self._settle()
+            self._launch(flight)
+            if before is not None:
+                yield before.trace, before.result()
+            before = flight
+        self._settle()
+        if before is not None:
+            yield before.trace, before.result()
 
     def close(self) -> None:
         """Ends the subject and its helper processes; leaves none behind. May be called again."""
+        self._flight = None
         self._drop()
         self._finalizer()
 
@@ -202,20 +230,48 @@ class Worker:
         self.describe: str = said["describe"]
         return self._child
 
-    def _execute(self, parts: list[tuple[int, bytes]]) -> Death | None:
-        """Runs what is packed; None when it came to its end."""
+    def _launch(self, flight: _Flight) -> None:
+        """Has the child run a trace. It must be settled before anything else is asked of the child."""
+        if flight.packed.size > len(self._memory):
+            self._memory = self._map(max(flight.packed.size, 2 * len(self._memory)))
         child = self._child or self._fork()
         if os.fstat(self._errors.fileno()).st_size:
             os.ftruncate(self._errors.fileno(), 0)
             os.lseek(self._errors.fileno(), 0, os.SEEK_SET)
-        for at, data in parts:
+        for at, data in flight.parts:
             self._memory[at : at + len(data)] = data
-        try:
+        self._flight = flight
+        with contextlib.suppress(BrokenPipeError, ConnectionError):  # it died meanwhile: _settle sees to it
             child.ask.send(zygote.SERVE_ASK.pack(zygote.SERVE, len(self._memory)))
-            ended = self._await(child)
-        except BrokenPipeError:
-            ended = True
+
+    def _settle(self) -> None:
+        """Waits for the trace that runs, if one does, and keeps what was seen of it."""
+        flight, tries = self._flight, 0
+        if flight is None:
+            return
+        death = self._landed()
+        while packet.where(self._memory)[0] == packet.IDLE:  # killed from outside: nothing was run
+            tries += 1
+            if tries == 3:
+                self._flight = None
+                raise SubjectError(f"{self.path} dies before it runs anything: {_tail(self._errors)}")
+            self._launch(flight)
+            death = self._landed()
+        self._flight = None
+        try:
+            flight.run = packet.unpack(flight.packed, self._memory)
+        except SubjectError as error:  # for whoever asks for this trace
+            flight.error = error
+        if death is not None and flight.run is not None:
+            flight.run.death = _placed(death, flight.packed, self._memory, flight.run)
+
+    def _landed(self) -> Death | None:
+        """None when the trace came to its end."""
+        assert self._child is not None
+        try:
+            ended = self._await(self._child)
         except BaseException:  # Ctrl-C: the child is in the middle of something
+            self._flight = None
             self._drop()
             raise
         if ended is None:

@@ -159,6 +159,30 @@ def test_a_setup_that_the_subject_does_not_take(worker: Worker) -> None:
     assert not run.opened and run.steps == [] and run.leaked is None
 
 
+def test_many_in_a_row_are_what_each_alone_is(worker: Worker) -> None:
+    traces = [toys.order(v, *[ALLOC] * k) for k, v in enumerate((0, toys.ABORT, toys.LEAK, toys.HANG, 0, 0))]
+    seen = []
+    for trace, run in worker.run_all(iter(traces)):
+        seen.append((trace, run))
+        assert worker.run(traces[2]).leaked == 4096, "a run in between disturbs none of them"
+    assert seen == [(trace, worker.run(trace)) for trace in traces]
+    assert list(worker.run_all([])) == []
+
+
+def test_leaving_many_in_a_row_early(worker: Worker) -> None:
+    for _, run in worker.run_all([toys.order(0), toys.order(toys.ABORT), toys.order(0)]):
+        assert run.death is None
+        break
+    assert worker.run(toys.order(0)).death is None
+
+
+def test_a_status_that_the_header_does_not_know_is_blamed_on_its_trace(worker: Worker) -> None:
+    for _ in range(2):
+        with pytest.raises(SubjectError, match="answered an operation with status 7"):
+            worker.run(toys.order(toys.STATUS))
+        assert worker.run(toys.order(0)).death is None
+
+
 def test_fresh_means_a_child_that_ran_nothing(worker: Worker) -> None:
     trace = toys.order(0, ALLOC, COMPUTE)  # the toy's digest counts the sessions of its process
     assert worker.run(trace, fresh=True).steps[-1].obs.digest == 1000
