@@ -40,7 +40,7 @@ class run {
     // True if tensor i holds what it must.
     bool check(uint32_t i, uint32_t trouble, int32_t node, int32_t src) {
         const gc_tensor & t = g.tensors[i];
-        const uint64_t wrong = gc_verify(b.at[i], g.tensors.data(), (uint32_t) i, g.values[i]);
+        const uint64_t wrong = gc_verify(b.at[i], g.tensors.data(), i, g.values[i]);
         if (wrong == t.size) return true;
         if (!found.trouble) {
             found.bad_node = node;
@@ -66,7 +66,7 @@ class run {
 
     void output(uint32_t i) {
         check(i, GC_BAD_OUTPUT, int32_t(i), -1);
-        found.digest = gc_digest(found.digest, b.at[i], g.tensors.data(), (uint32_t) i);
+        found.digest = gc_digest(found.digest, b.at[i], g.tensors.data(), i);
     }
 
     const bound_graph & b;

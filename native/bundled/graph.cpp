@@ -86,8 +86,10 @@ bool same_graph(const graph & a, const graph & b) {
     if (GC_PLANTED(PLAN_FOR_ANY_OF_THAT_COUNT)) return a.size() == b.size();
     const auto as_large = [](const gc_tensor & x, const gc_tensor & y) { return x.size == y.size && x.pad == y.pad; };
     if (GC_PLANTED(PLAN_FOR_ANY_OF_THAT_SIZE)) return std::ranges::equal(a.tensors, b.tensors, as_large);
-    return &a == &b || (a.hash == b.hash && a.size() == b.size() &&
-                        std::memcmp(a.tensors.data(), b.tensors.data(), a.size() * sizeof(gc_tensor)) == 0);
+    if (&a == &b) return true;
+    if (a.hash != b.hash || a.size() != b.size()) return false;
+    const size_t bytes = a.size() * sizeof(gc_tensor);
+    return bytes == 0 || std::memcmp(a.tensors.data(), b.tensors.data(), bytes) == 0;
 }
 
 } // namespace gc

@@ -156,6 +156,21 @@ void shrink_at_once(pair & p, const gallocr & a) { // SHRINKS_AT_REQUEST
     }
 }
 
+// For FAILURE_FREES_EARLIER_ENTRIES and FAILURE_FREES_LATER_ENTRIES: the types of a whose entries must grow.
+uint32_t misfits(const pair & p, const gallocr & a) {
+    uint32_t found = 0;
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        if (a.has_type(t) && !p.shared.type[t].fits(p.devices[t], wanted(p, t))) found |= 1u << t;
+    }
+    return found;
+}
+
+void free_some(pair & p, uint32_t types) {
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        if (types >> t & 1) free_entry(p.devices[t], p.shared.type[t]);
+    }
+}
+
 // R1: neither owner nor borrower, and never had buffers.
 bool clean(const gallocr & a) {
     if (a.resizable || a.ever_reserved) return false;
@@ -241,12 +256,12 @@ bool make_fit(gallocr & a) {
     catch_up(a);
     if (GC_PLANTED(NEW_OWNER_FREES_BORROWED)) free_borrowed(p);
     if (p.pending) a.seen = true;
+    uint32_t grown = 0;
+    if (GC_PLANTED(FAILURE_FREES_EARLIER_ENTRIES)) grown = misfits(p, a);
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         if (!a.has_type(t) || refit(p, a, t)) continue;
-        for (int u = 0; u < GC_MAX_TYPES; u++) { // only planted defects touch other entries
-            if (GC_PLANTED(FAILURE_FREES_LATER_ENTRIES) && u > t && a.has_type(u)) free_entry(p.devices[u], p.shared.type[u]);
-            if (GC_PLANTED(FAILURE_FREES_EARLIER_ENTRIES) && u < t && a.has_type(u)) free_entry(p.devices[u], p.shared.type[u]);
-        }
+        if (GC_PLANTED(FAILURE_FREES_LATER_ENTRIES)) free_some(p, misfits(p, a) >> t << t);
+        if (GC_PLANTED(FAILURE_FREES_EARLIER_ENTRIES)) free_some(p, grown);
         if (GC_PLANTED(FAILURE_DROPS_REQUIREMENT)) a.current = {}, a.planned = nullptr;
         return false;
     }
