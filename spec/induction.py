@@ -1,7 +1,7 @@
 """The proof of R: invariants of the model, and one step from any state that keeps them.
 
-Sizes, counters and capacities are unbounded integers, rounding up is any
-monotone function that does not make sizes smaller. Wrap-round of sizes is
+Sizes, counters and capacities are unbounded integers; rounding up is any function
+that makes no size smaller and leaves nothing nothing. Wrap-round of sizes is
 therefore not covered (the planner's checks and P13 are about that).
 """
 
@@ -20,7 +20,7 @@ from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import Terms, equal, fresh, leaves, value
 from .history import Past, Seen, follow, past, real, seen
-from .resizable import step_checks
+from .resizable import Rules, holds, rules
 from .step import Step
 
 TIMEOUT = 10.0  #: seconds for one question to the solver
@@ -57,6 +57,7 @@ class Case:
     h: Past
     before: tuple[Seen, Seen]
     given: tuple[Any, ...]
+    rules: dict[str, Rules]
     goals: dict[str, dict[str, Value]]
 
 
@@ -135,9 +136,11 @@ def case(cls: type[Model], types: int, chunks: int, kind: Kind, role: int) -> Ca
     a, b = seen(model, s), seen(model, t)
     h = follow(d, g, a, op, out, b)
     given = [*invariants(model, s, g).values(), *lawful(model, s, op)]
-    goals = {**step_checks(Step(d, a, op, b, out, g, h)), INVARIANT: invariants(model, t, h)}
+    found = rules(Step(d, a, op, b, out, g, h))
+    goals = {c: {name: holds(d, r) for name, r in parts.items()} for c, parts in found.items()}
+    goals[INVARIANT] = invariants(model, t, h)
     given += d.axioms()
-    return Case(model, kind, role, s, g, op, t, out, h, (a, b), tuple(given), goals)
+    return Case(model, kind, role, s, g, op, t, out, h, (a, b), tuple(given), found, goals)
 
 
 def base(cls: type[Model], types: int, chunks: int) -> tuple[bool, float]:
@@ -193,7 +196,7 @@ def _small(
     found = solver.model()
     for limit in (4, 16):
         solver.push()
-        solver.add(*(z3.And(x >= 0, x <= limit) for x in numbers))
+        solver.add(*(z3.And(x >= 0, x <= limit) for x in numbers), *c.model.d.monotone())
         if solver.check() == z3.sat:
             found = solver.model()
             solver.pop()

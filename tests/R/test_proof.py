@@ -1,0 +1,143 @@
+"""R is proven, and the proof can fail: no part is empty, and every wrong variant is refuted with a trace."""
+
+from __future__ import annotations
+
+import time
+from io import StringIO
+
+import pytest
+import z3
+from gallocheck.model.resizable import Model
+from gallocheck.spec import induction
+from gallocheck.spec.bounded import CHUNK_CLAIM, Search, lines, reach, replay
+from gallocheck.spec.clauses import CLAUSES, UnknownClause, clause, select
+from gallocheck.spec.induction import INVARIANT, cases
+from gallocheck.spec.prover import CONFIGS, PROVED, REFUTED, UNKNOWN, NotProved, Row, provable, prove
+from gallocheck.spec.resizable import CHECKED
+from gallocheck.spec.table import print_table
+from gallocheck.spec.variants import VARIANTS, StrangeTypes, Variant
+from rich.console import Console
+
+
+def test_all_of_r_is_proved_within_the_limit() -> None:
+    """Unbounded sizes, one to three types and chunks, in under 20 s of one core."""
+    began = time.process_time()
+    rows = prove()
+    assert {(r.clause, r.config) for r in rows} == {(c, k) for c in (INVARIANT, *CHECKED) for k in CONFIGS}
+    assert [r for r in rows if r.verdict != PROVED] == []
+    assert {c.id for c in CLAUSES if c.letter == "R"} <= set(CHECKED)
+    assert time.process_time() - began < 20
+
+
+def test_no_part_of_a_clause_is_empty() -> None:
+    """Every part has a step, from a state with the invariants, of which it says something."""
+    met: dict[tuple[str, str], bool] = {}
+    for case in cases(Model, 2, 1):
+        solver = z3.Solver()
+        solver.add(*case.given)
+        assert str(solver.check()) == "sat", f"nothing is possible by {case.kind.name}"
+        for name, parts in case.rules.items():
+            for part, rule in parts.items():
+                if not met.get((name, part)):
+                    met[name, part] = rule.when is True or str(solver.check(z3.BoolVal(rule.when) if isinstance(
+                        rule.when, bool) else rule.when)) == "sat"  # fmt: skip
+    assert {name for name, _ in met} == set(CHECKED)
+    assert [key for key, found in met.items() if not found] == []
+
+
+@pytest.fixture(scope="module")
+def claim() -> Search:
+    return reach(Model, 1, 2, CHUNK_CLAIM)
+
+
+def test_the_claim_that_no_chunk_shrinks_is_false(claim: Search) -> None:
+    """R5: two reserves are enough, one chunk grows and the other becomes smaller; no clause is broken."""
+    assert claim.trace is not None and len(claim.trace.ops) <= 5
+    moments = replay(Model, claim.trace)
+    assert [m.claim for m in moments] == [True] * (len(moments) - 1) + [False]
+    assert [m.verdict.broken for m in moments] == [[]] * len(moments)
+    assert f"breaks {CHUNK_CLAIM}" in lines(Model, claim.trace)[-1]
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids=lambda c: c.__name__)
+def refuted(request: pytest.FixtureRequest) -> tuple[type[Variant], list[Row]]:
+    cls: type[Variant] = request.param
+    config = (2, 1) if cls is StrangeTypes else (1, 2)
+    return cls, prove([cls.breaks], [config], cls)
+
+
+def test_every_variant_is_refuted_with_a_trace(refuted: tuple[type[Variant], list[Row]]) -> None:
+    """By the clause it is named for; the trace from the start breaks it over ints too, and only in the variant."""
+    cls, rows = refuted
+    row = next(r for r in rows if r.clause == cls.breaks)
+    assert row.verdict == REFUTED and row.part
+    assert row.reached.startswith("reached from the start")
+    assert row.trace is not None
+    broken = [[c for c, _ in m.verdict.broken] for m in replay(cls, row.trace)]
+    assert cls.breaks in broken[-1]
+    assert not any(cls.breaks in step for step in broken[:-1])
+    assert [m.verdict.broken for m in replay(Model, row.trace)] == [[]] * len(row.trace.ops)
+
+
+def test_every_clause_of_r_has_a_variant() -> None:
+    assert {v.breaks for v in VARIANTS} == set(CHECKED)
+
+
+def test_a_refutation_reads_as_words() -> None:
+    cls = next(v for v in VARIANTS if v.__name__ == "LastWins")
+    rows = prove(["R3"], [(1, 1)], cls)
+    text = StringIO()
+    print_table(rows, Console(file=text, width=200))
+    shown = text.getvalue()
+    for words in (
+        "R3",
+        "maximum of requirements",
+        "refuted",
+        "reserves [",
+        "reached from the start in 4",
+        "breaks R3",
+    ):
+        assert words in shown
+
+
+def test_what_rests_on_a_refuted_invariant_is_unknown() -> None:
+    cls = next(v for v in VARIANTS if v.__name__ == "QuietFailure")
+    rows = {r.clause: r for r in prove(["R12", "R7"], [(1, 1)], cls, search=False)}
+    assert rows[INVARIANT].verdict == REFUTED
+    assert rows["R12"].verdict == UNKNOWN
+
+
+def test_a_solver_that_gives_up_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(induction, "TIMEOUT", 0.001)
+    rows = prove(["R10"], [(3, 3)], search=False)
+    assert {r.verdict for r in rows} == {UNKNOWN}
+
+
+@pytest.mark.parametrize("names", [None, [], ["R"], ["r"], ["R5", "G1"], ["G"]])
+def test_which_clauses_are_proved(names: list[str] | None) -> None:
+    found = provable(names)
+    assert found and set(found) <= set(CHECKED)
+    if names == ["G"]:
+        assert found == ("G1", "G2")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("R99", UnknownClause, "There is no clause 'R99'; R has R1 to R14"),
+        ("X", UnknownClause, "the letters are P G R"),
+        ("", UnknownClause, "There is no clause ''"),
+        ("V2", NotProved, "Clause V2 is not among those that are proved"),
+    ],
+)
+def test_a_clause_that_cannot_be_proved_is_one_sentence(name: str, error: type[Exception], says: str) -> None:
+    with pytest.raises(error) as failure:
+        provable([name])
+    assert says in str(failure.value) and str(failure.value).endswith(".")
+
+
+def test_clauses_are_found_by_id_and_letter() -> None:
+    assert clause("r5").title and clause(" R5 ") is clause("R5")
+    assert [c.id for c in select(["T", "g2", "M"])] == ["G2", "M1", "M2", "M3", "T1"]
+    assert len({c.id for c in CLAUSES}) == len(CLAUSES) == 65
+    assert all(c.statement.endswith((".", ")")) and c.layer for c in CLAUSES)
