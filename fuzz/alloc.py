@@ -66,6 +66,7 @@ def plan_rules(op: Op, seen: StepSeen, ledger: Ledger, history: History) -> Foun
     a = ledger.allocs.get(op.alloc)
     if a is None or seen.obs.status == Status.MISUSE:
         return
+    yield from reported(seen.obs, ledger.setup.configs[a.config], ledger)
     if op.kind not in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC):
         return
     graph = ledger.session.graphs[op.graph]
@@ -76,6 +77,16 @@ def plan_rules(op: Op, seen: StepSeen, ledger: Ledger, history: History) -> Foun
         yield from reserved(seen.obs, a, graph, fresh, ledger)
     elif seen.obs.status == Status.DONE and seen.places is not None:
         yield from bound(op, seen, a, graph, fresh, ledger, history)
+
+
+def reported(obs: Observation, slots: tuple[int, ...], ledger: Ledger) -> Found:
+    """G3: of a type that is listed twice, the bytes are reported once."""
+    for k, t in enumerate(slots):
+        real = sum(planner.round_up(size, ledger.setup.types[t].granularity) for size in obs.asked[t])
+        want = real if slots.index(t) == k else 0
+        if obs.reported[k] != want and len(set(slots)) < len(slots):
+            yield "G3", f"slot {k} (type {t}) reports {obs.reported[k]} bytes, its buffers count {want} there"
+            return
 
 
 def measured(obs: Observation, a: Allocator, graph: Graph, fresh: FreshPlan, ledger: Ledger) -> Found:
@@ -143,7 +154,7 @@ def bound(
         clause = broken.clause if own else history_clause(op, broken.clause, graph, history)
         yield clause, broken.message
         return
-    if fresh.places is not None and history.reserved_is(op.alloc, graph):
+    if fresh.places is not None and not ledger.blind and history.reserved_is(op.alloc, graph):
         for i, (now, then) in enumerate(zip(seen.places, fresh.places, strict=True)):
             if now != then and now.type >= 0 and graph.tensors[i].size:
                 yield "P9", f"tensor {i} is at {placement.spot(now)}; a new allocator puts it at {placement.spot(then)}"

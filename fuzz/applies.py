@@ -7,6 +7,8 @@ from ..model.records import Cap
 
 def applies(clause: str, caps: Cap) -> bool:
     """Whether a subject of these capabilities is held to the clause."""
+    if not clause:
+        return False
     letter = clause[0]
     if letter in "PG":
         return bool(caps & Cap.PLAN)

@@ -43,7 +43,7 @@ def found(defect: Defect) -> bool:
 def hunt_for(defect: Defect, seed: int, seconds: float) -> tuple[Hunt, Result]:
     """Hunts for a defect until its clause is blamed."""
     with Judge(str(library_path("planted")), defect.number, timeout=2.0) as judge:
-        hunt = Hunt(judge, seed)
+        hunt = Hunt(judge, seed, shrink_s=2.0)
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
 

@@ -16,7 +16,6 @@ from ..model.planner import round_up
 from ..model.records import (
     MAX_SRC,
     UNLIMITED,
-    Flag,
     Graph,
     Kind,
     Observation,
@@ -28,7 +27,6 @@ from ..model.records import (
     Tensor,
     Trace,
 )
-from ..spec.lifetimes import output_pinned
 from ..spec.placement import Broken, Seen, judge
 
 HUGE = 2**40  #: bytes from which on a graph is only planned, never bound or computed
@@ -138,16 +136,23 @@ class Fresh:
     def lost_bytes(self, setup: Setup, graph: Graph, plan: FreshPlan) -> str | None:
         """P10, from outside: after the last node, a tensor as large as the largest gap between the
         outputs of a chunk must find room without the requirement growing. '' where it does, None where
-        the graph cannot be probed."""
-        probe = with_probe(setup, graph, plan)
-        if probe is None:
+        the graph cannot be probed.
+
+        A result that nobody reads may be kept or not: it is first read by a node of no bytes.
+        """
+        longer = with_readers(graph)
+        if longer is not graph:
+            plan = self.plan_once(setup, longer, False)
+        if plan.need is None or plan.places is None:
             return None
-        longer, kind, size = probe
-        again = self.plan_once(setup, longer, False)
-        if again.need is None or again.places is None or again.places[: len(graph.tensors)] != plan.places:
+        kind, size = largest_gap(setup, longer, plan)
+        if size <= 0:
+            return None
+        slot = setup.configs[0].index(kind)
+        probed = self.plan_once(setup, Graph((*longer.tensors, Tensor(size, slot=slot))), False)
+        if probed.need is None or probed.places is None or probed.places[:-1] != plan.places:
             return None  # a planner that looks ahead plans another graph otherwise
-        assert plan.need is not None
-        before, after = sum(plan.need[kind]), sum(again.need[kind])
+        before, after = sum(plan.need[kind]), sum(probed.need[kind])
         if after <= before:
             return ""
         return (
@@ -156,39 +161,39 @@ class Fresh:
         )
 
 
-def with_probe(setup: Setup, graph: Graph, plan: FreshPlan) -> tuple[Graph, int, int] | None:
-    """The graph with one more node that needs the largest gap left by the outputs; its type and size.
+def with_readers(graph: Graph) -> Graph:
+    """The graph with nodes of no bytes that read, after the last node, what nobody reads yet."""
+    read = {s for t in graph.tensors for s in t.src}
+    idle = [i for i, t in enumerate(graph.tensors) if i not in read and not t.output and not t.prealloc]
+    if not idle:
+        return graph
+    readers = (Tensor(0, tuple(idle[k : k + MAX_SRC])) for k in range(0, len(idle), MAX_SRC))
+    return Graph((*graph.tensors, *readers))
 
-    None where a result that nobody reads, and that is no output, makes "free" a matter of opinion.
-    """
-    tensors = graph.tensors
-    read = {s for t in tensors for s in t.src}
-    idle = [i for i, t in enumerate(tensors) if i not in read and not t.output and not t.prealloc]
-    if idle or not tensors or plan.places is None or plan.need is None:
-        return None
+
+def largest_gap(setup: Setup, graph: Graph, plan: FreshPlan) -> tuple[int, int]:
+    """(type, bytes) of the largest gap that the outputs leave in any chunk after the last node."""
+    assert plan.need is not None and plan.places is not None
     best = (0, 0)
     for kind, chunks in enumerate(plan.need):
+        unit = setup.types[kind].alignment
         for c, top in enumerate(chunks):
             held = sorted(
-                (p.offset, p.offset + round_up(t.alloc_size, setup.types[kind].alignment))
-                for i, (t, p) in enumerate(zip(tensors, plan.places, strict=True))
-                if not t.view and (p.type, p.chunk) == (kind, c) and output_pinned(graph, i)
+                (p.offset, p.offset + round_up(t.alloc_size, unit))
+                for i, (t, p) in enumerate(zip(graph.tensors, plan.places, strict=True))
+                if not t.view and (p.type, p.chunk) == (kind, c) and held_to_the_end(graph, i)
             )
             at = 0
             for begin, end in [*held, (top, top)]:
                 best = max(best, (begin - at, kind))
                 at = max(at, end)
     size, kind = best
-    if size <= 0:
-        return None
-    slot = setup.configs[0].index(kind)
-    source = next((i for i, t in enumerate(tensors) if t.output), None)
-    src = () if source is None else (source,)
-    flags = Flag.OUTPUT if src else Flag.OUTPUT | Flag.LEAF
-    if not src:
-        return None
-    assert len(src) <= MAX_SRC
-    return Graph((*tensors, Tensor(size, src, flags, slot))), kind, size
+    return kind, size
+
+
+def held_to_the_end(graph: Graph, root: int) -> bool:
+    """An output or shown by a view that is one, even one of no bytes."""
+    return any(t.output and root in (i, t.view_src) for i, t in enumerate(graph.tensors))
 
 
 def see(

@@ -110,14 +110,14 @@ class _Weights:
         base = {Kind.RESERVE: 6, Kind.ALLOC: 4, Kind.COMPUTE: 2, Kind.MEASURE: 1, Kind.FREE: 1, Kind.NEW: 2}
         base[Kind.CAPACITY] = 1
         if pair:
-            base |= {Kind.OWN: 4, Kind.BORROW: 6, Kind.SHRINK: 2}
+            base |= {Kind.OWN: 4, Kind.BORROW: 6, Kind.SHRINK: 2, Kind.FREE: 2}
             if caps & Cap.REMAKE:
                 base[Kind.REMAKE] = 1
         if sched:
             base |= {Kind.SYNC: 1, Kind.RESET: 1}
         kinds = tuple((kind, w * draw.choice((0, 1, 1, 2, 4))) for kind, w in base.items())
         kinds += ((Kind.RESERVE, 1), (Kind.ALLOC, 1))
-        p_fail = draw.choice((0, 0, 0.05, 0.2))
+        p_fail = draw.choice((0, 0.05, 0.15, 0.3))
         return cls(kinds, caps, pair, sched, p_fail, draw.choice((0, 0, 0.03)), draw.choice((0.3, 0.6, 0.9)))
 
 
@@ -156,6 +156,8 @@ class _History:
             self.add(Op(Kind.OWN))
             if self.draw.boolean(0.8):
                 self.add(self.new(1, len(self.setup.configs) - 1))
+                if self.draw.boolean(0.1):  # too late then (R1)
+                    self.add(Op(Kind.RESERVE, 1, graph=self.draw.integer(0, len(self.graphs) - 1)))
                 self.add(Op(Kind.BORROW, 1, 0))
 
     def next(self) -> Op:

@@ -14,7 +14,7 @@ from ..model.pair import BORROWER, ROLES, Out, RoleOp
 from ..model.planner import OUTSIDE, Plan
 from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Setup, Status
 from ..model.session import Allocator, Pair, Played, Session, pad
-from ..spec.history import Past, Seen, follow, past
+from ..spec.history import Past, Seen, fits, follow, past
 from ..spec.history import seen as seen_of
 from ..spec.resizable import Step
 from .fresh import Fresh, huge
@@ -28,9 +28,11 @@ class Ledger:
     def __init__(self, setup: Setup, graphs: tuple[Graph, ...], caps: Cap, fresh: Fresh, chunks: int) -> None:
         self.setup, self.caps, self.fresh = setup, caps, fresh
         self.chunks = chunks
+        self.blind = False  # chunks of no bytes may be hidden: chunk numbers mean nothing
         self.session = Session(setup, list(graphs), self.planning, chunks=chunks)
         self.pasts: dict[int, Past] = {}  # by id of the pair
         self.seen: dict[int, Seen] = {}
+        self.unsure: set[int] = set()  # allocators whose published requirement is not known
         self.measured: dict[int, Graph] = {}  # by allocator: measured since the last reserve
 
     def planning(self, config: int, graph: Graph) -> Plan | None:
@@ -41,6 +43,11 @@ class Ledger:
                 return None
             return Plan((OUTSIDE,) * len(graph.tensors), plan.beyond)
         return Plan(plan.places or (OUTSIDE,) * len(graph.tensors), plan.need)
+
+    def sure(self, op: Op) -> bool:
+        """Whether the published requirements of all roles of the operation's pair are known."""
+        a = self.allocs.get(op.alloc)
+        return not any(n in self.unsure for n, other in self.allocs.items() if a is None or other.pair is a.pair)
 
     @property
     def allocs(self) -> dict[int, Allocator]:
@@ -81,6 +88,8 @@ class Ledger:
             self.measured[op.alloc] = self.session.graphs[op.graph]
         elif op.kind in (Kind.NEW, Kind.RESERVE) or obs.allocations:
             self.measured.pop(op.alloc, None)
+        if op.kind in (Kind.NEW, Kind.RESERVE, Kind.FREE):
+            self.unsure.discard(op.alloc)
         return predicted.status, step
 
     def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:
@@ -89,8 +98,8 @@ class Ledger:
         before = self.seen.get(id(pair)) or seen_of(self.session.model, played.before)
         before = before._replace(used=played.before.used, cap=played.before.cap)
         g = self.pasts.get(id(pair)) or past(types, self.chunks)
-        ask = self.asked_for(op, obs, played, g)
         after = self.after(pair, played, shown, obs, before)
+        ask = self.asked_for(op, obs, played, g, before, after)
         out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
         h = follow(Ints, g, before, ask, out, after)
         self.pasts[id(pair)], self.seen[id(pair)] = h, after
@@ -127,7 +136,9 @@ class Ledger:
 
     # -- where the contract leaves a choice ------------------------------------------
 
-    def asked_for(self, op: Op, obs: Observation, played: Played, g: Past) -> RoleOp:
+    def asked_for(
+        self, op: Op, obs: Observation, played: Played, g: Past, before: Seen, after: Seen
+    ) -> RoleOp:
         """What the operation was, as a subject that is not exact took it.
 
         An alloc may use a plan that was made for another graph if it is right for this one too (G4): it
@@ -147,9 +158,12 @@ class Ledger:
             ask = ask._replace(match=False)  # a measure may put another plan in force (P12)
         if ask.match:
             return ask
-        if obs.status == Status.DONE and not obs.allocations and g.planned[a.role]:
+        idle = not obs.allocations and before.asked == after.asked and before.old == after.old
+        by_plan = g.planned[a.role] and fits(Ints, g, before, a.role)
+        if obs.status == Status.DONE and idle and by_plan:
+            self.unsure.add(op.alloc)  # it may have reserved and found that everything fits
             return ask._replace(match=True, need=g.req[a.role])
-        if obs.status == Status.REFUSED and not obs.allocations and len(self.setup.configs[a.config]) > 1:
+        if obs.status == Status.REFUSED and idle and len(self.setup.configs[a.config]) > 1:
             return ask._replace(plannable=False)
         return ask
 

@@ -45,7 +45,8 @@ class Books:
             return
         yield from self.memory(op, obs, b)
         yield from self.statuses(op, obs)
-        yield from self.readings(obs, b)
+        if op.kind != Kind.FREE:
+            yield from self.readings(obs, b)
         self.note(op, obs, b)
 
     def memory(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:

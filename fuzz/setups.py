@@ -25,13 +25,13 @@ class Frame:
 
 def draw_frame(draw: Draw, pair: bool) -> Frame:
     """1 to 3 types; config 0 is an owner's or plain, others are a borrower's where `pair`."""
-    n_types = weighted(draw, ((1, 5), (2, 4), (3, 2)))
+    n_types = weighted(draw, ((1, 3), (2, 5), (3, 4)) if pair else ((1, 5), (2, 4), (3, 2)))
     scale = weighted(draw, _SCALES)
     types = tuple(_draw_type(draw, scale) for _ in range(n_types))
     if not pair:
         return Frame(types, (draw_slots(draw, tuple(range(n_types))),), scale)
     configs = [draw_slots(draw, _subset(draw, n_types)) for _ in range(draw.integer(1, 3))]
-    if draw.boolean(0.7):  # something in common
+    if draw.boolean(0.5):  # something in common
         configs[0] = draw_slots(draw, tuple(range(n_types)))
     return Frame(types, tuple(configs), scale)
 

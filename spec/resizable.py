@@ -63,10 +63,14 @@ def fitting(p: Step) -> dict[str, Rules]:
     """R3 to R6, G1: what a reservation does to each entry."""
     d = p.d
     rules: dict[str, Rules] = {k: {} for k in ("R3", "R4", "R5", "R6", "G1")}
-    room = d.all(*(d.any(d.inv(p.mine(t)), p.on_device(t), p.had_room(t)) for t in p.types))
     injected = d.any(p.op.fail_nth > 0, *(d.all(p.mine(t), p.op.inject[t]) for t in p.types))
     rules["R4"]["the old buffer never counts beside the new"] = Rule(
-        d.all(p.reserve, room, d.inv(injected), *(d.any(d.inv(p.mine(t)), p.on_device(t)) for t in p.types)),
+        d.all(
+            p.reserve,
+            d.any(*(d.all(p.mine(t), d.inv(p.room_beside(t))) for t in p.types)),
+            d.inv(injected),
+            *(d.any(d.inv(p.mine(t)), p.on_device(t)) for t in p.types),
+        ),
         p.out.ok,
     )
     rules["G1"]["a reservation that fits changes nothing"] = Rule(_idle(p), _nothing_done(p))
@@ -185,7 +189,8 @@ def _closed(p: Step, t: int) -> Value:
     d = p.d
     before = (d.any(d.inv(p.mine(j)), p.has_room(j)) for j in p.types if j < t)
     after = (d.inv(p.changed(j)) for j in p.types if j > t)
-    return d.all(p.mine(t), p.wanted(t), p.empty(t), *before, *after)
+    reason = d.any(p.op.inject[t], p.op.fail_nth > 0, d.inv(p.on_device(t)))
+    return d.all(p.mine(t), reason, p.wanted(t), p.empty(t), *before, *after)
 
 
 def _balance(p: Step) -> Value:

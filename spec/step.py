@@ -119,6 +119,10 @@ class Step:
         return s.used[t] - freed + sum(real(d, s, t, self.want(t))) <= s.cap[t]
 
     @once
+    def room_beside(self, t: int) -> Value:
+        """The device could give what is wanted without the old buffer being given back first."""
+        return self.s.used[t] + sum(real(self.d, self.s, t, self.want(t))) <= self.s.cap[t]
+
     def private_request(self) -> Value:
         return mine(self.d, self.me, self.g.asking)
 
