@@ -4,8 +4,8 @@
 
 #include "defects.h"
 #include "emulated.h"
-#include "gc_oracle.h"
 #include "pair.h"
+#include "stream.h"
 
 namespace gc {
 namespace {
@@ -33,14 +33,14 @@ class run {
 
   private:
     void write(uint32_t i, uint64_t value) {
-        gc_fill(b.at[i], g.tensors[i].size, value);
+        fill(b.at[i], g.tensors[i].size, value);
         written[i] = true;
     }
 
     // True if tensor i holds what it must.
     bool check(uint32_t i, uint32_t trouble, int32_t node, int32_t src) {
         const gc_tensor & t = g.tensors[i];
-        const uint64_t wrong = gc_verify(b.at[i], g.tensors.data(), i, g.values[i]);
+        const uint64_t wrong = verify(b.at[i], g.tensors.data(), i, g.values[i]);
         if (wrong == t.size) return true;
         if (!found.trouble) {
             found.bad_node = node;

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "defects.h"
-#include "gc_oracle.h"
+#include "stream.h"
 
 namespace gc {
 namespace {
@@ -75,7 +75,7 @@ uint8_t * graph::own_memory(uint32_t i) {
         own = static_cast<uint8_t *>(p);
         for (uint32_t k = 0; k < size(); k++) {
             if (has(k, GC_PREALLOC) && tensors[k].size <= own_max) {
-                gc_fill(own + own_offset[k], tensors[k].size, values[k]);
+                fill(own + own_offset[k], tensors[k].size, values[k]);
             }
         }
     }
