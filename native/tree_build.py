@@ -102,31 +102,41 @@ class Builder:
         return [p for p in (self.tree.root / "src" / n for n in ("ggml-opt.cpp", "gguf.cpp")) if p.is_file()]
 
     def _units(self, sources: list[Path]) -> list[_Unit]:
-        overlay = dict(self.variant.overlay)
+        overlay, sharing = dict(self.variant.overlay), self._sharing()
         units = []
         for source in sources:
             if source.name in overlay:
-                units.append(
-                    self._unit(self.adapter / overlay[source.name], _digest([source]) + self.own_headers)
-                )
+                units.append(self._ours(self.adapter / overlay[source.name], _digest([source])))
             else:
-                units.append(self._unit(source, ""))
-        units += [self._unit(self.adapter / name, self.own_headers) for name in self.variant.extra]
-        shared = self.own_headers + self._sharing()
-        units += [self._unit(p, shared, self._sharing()) for p in sorted(self.adapter.glob("*.cpp"))]
+                units.append(self._theirs(source))
+        units += [self._ours(self.adapter / name) for name in self.variant.extra]
+        units += [
+            self._ours(path, sharing, *filter(None, [sharing])) for path in sorted(self.adapter.glob("*.cpp"))
+        ]
         return units
 
-    def _unit(self, source: Path, depends: str, define: str = "") -> _Unit:
+    def _theirs(self, source: Path) -> _Unit:
+        """A source of the tree; variants share its object."""
+        speed = ["-O0"] if source.name in UNUSED else ["-O1", "-g"]
+        return _Unit(source, (*self._flags(source), *speed), self.tree_headers + self.compilers)
+
+    def _ours(self, source: Path, depends: str = "", *defines: str) -> _Unit:
+        """A source of the adapter or of an overlay."""
+        names = [f'-DGC_TREE_NAME="{self.tree.name}"', *defines]
+        names += [f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else []
+        own = [f"-I{HERE / 'include'}", f"-I{self.adapter}", "-O1", "-g"]
+        depends += self.own_headers + self.tree_headers + self.compilers
+        return _Unit(source, (*self._flags(source), *own, *names), depends)
+
+    def _flags(self, source: Path) -> list[str]:
         root = self.tree.root
         language = [self.cc, "-std=c11"] if source.suffix == ".c" else [self.cxx, "-std=c++17"]
-        speed = ["-O0"] if source.name in UNUSED else ["-O1", "-g"]
-        flags = [*language, *speed, *DEFINES, *self._describe(), *([define] if define else [])]
-        flags += [f"-I{HERE / 'include'}", f"-I{self.adapter}", f"-I{root / 'include'}", f"-I{root / 'src'}"]
-        flags += [f"-I{self.generated}"] if self.generated else []
-        return _Unit(source, tuple(flags), depends + self.tree_headers + self.compilers)
+        version = ['-DGGML_COMMIT="-"', f'-DGGML_VERSION="{self.version}"']
+        where = [root / "include", root / "src", *([self.generated] if self.generated else [])]
+        return [*language, *DEFINES, *version, *(f"-I{folder}" for folder in where)]
 
     def _generate(self) -> Path | None:
-        """Headers that the tree's own build would write (src/*.h.in); all that matters in them is the version."""
+        """Headers that the tree's own build would write (src/*.h.in); the version is all that matters."""
         texts = {}
         for template in sorted(self.tree.root.glob("src/*.h.in")):
             text = template.read_text(errors="replace").replace("@GGML_VERSION@", self.version)
@@ -147,14 +157,6 @@ class Builder:
     def version(self) -> str:
         return self.tree.name.removeprefix("ggml").strip() or "-"
 
-    def _describe(self) -> list[str]:
-        defines = [
-            f'-DGC_TREE_NAME="{self.tree.name}"',
-            '-DGGML_COMMIT="-"',
-            f'-DGGML_VERSION="{self.version}"',
-        ]
-        return defines + ([f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else [])
-
     def _sharing(self) -> str:
         """Which of the contract's two interfaces for sharing the headers declare; asked of the compiler."""
         for probe, define in (("pair", "-DGC_HAVE_PAIR"), ("group", "-DGC_HAVE_GROUP")):
@@ -163,7 +165,7 @@ class Builder:
         return ""
 
     def _probe(self, source: Path) -> bool:
-        unit = self._unit(source, self.own_headers)
+        unit = self._ours(source)
         known = self.objects / f"{unit.key}.probe"
         if not known.is_file():
             answer = run([*unit.command, "-fsyntax-only", str(source)]).returncode == 0
@@ -177,7 +179,7 @@ class Builder:
         objects = self._compile(units)
         done = self._link(objects, out)
         if done.returncode and "undefined" in done.stderr and self._rest():
-            objects += self._compile([self._unit(p, "") for p in self._rest()])
+            objects += self._compile([self._theirs(p) for p in self._rest()])
             done = self._link(objects, out)
         if done.returncode:
             reason = first(r"(.*undefined.*)", done.stderr) or first(r"(.*\S)", done.stderr)

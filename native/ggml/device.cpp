@@ -57,11 +57,14 @@ static void buffer_get(ggml_backend_buffer_t, const ggml_tensor * t, void * to, 
 
 /* A copy moves what the oracle touches: all of small tensors, samples of large ones. */
 static bool buffer_copy(ggml_backend_buffer_t, const ggml_tensor * src, ggml_tensor * dst) {
-    const uint64_t  size = ggml_nbytes(src);
-    const uint8_t * from = static_cast<const uint8_t *>(src->data);
-    uint8_t *       to = static_cast<uint8_t *>(dst->data);
-    for (uint64_t i = 0; i < size; i = gc_next(i, size)) {
-        to[i] = from[i];
+    const Info * info = static_cast<const Info *>(src->extra);
+    if (!info) {
+        return false;
+    }
+    const gc_tensor * t = info->graph->tensors.data();
+    const uint64_t    from = t[info->index].view_offs, end = from + t[info->index].size;
+    for (uint64_t at = gc_first(t, info->index); at < end; at = gc_next(at, gc_whole(t, info->index))) {
+        static_cast<uint8_t *>(dst->data)[at - from] = static_cast<const uint8_t *>(src->data)[at - from];
     }
     return true;
 }

@@ -70,15 +70,11 @@ int32_t define(Session & s, const gc_tensor * tensors, uint32_t n) {
     g->number = (uint32_t) s.graphs.size();
     g->tensors.assign(tensors, tensors + n);
     g->values.resize(n);
-    g->views.resize(n);
     g->fixed.resize(n);
     for (uint32_t i = 0; i < n; i++) {
         g->values[i] = gc_value(tensors, i, g->values.data());
         g->infos.push_back({g.get(), i});
         g->elements.push_back(elements(s, tensors[i].size));
-        if (tensors[i].view_src >= 0) {
-            g->views[tensors[i].view_src].push_back(i);
-        }
     }
     for (uint32_t i = 0; i < n; i++) {
         if (tensors[i].flags & GC_PREALLOC) {

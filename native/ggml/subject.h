@@ -68,12 +68,10 @@ struct Graph {
     std::vector<gc_tensor> tensors;
     std::vector<uint64_t>  values; /* content of each, see gc_oracle.h */
     std::vector<Info>      infos;
-    std::vector<std::vector<uint32_t>> views; /* views of each root */
-    std::vector<uint8_t *> fixed;             /* memory of preallocated leafs */
-    std::vector<int64_t>   elements;          /* what ggml is told about sizes */
+    std::vector<uint8_t *> fixed;    /* memory of preallocated leafs */
+    std::vector<int64_t>   elements; /* what ggml is told about sizes */
 
     uint32_t root(uint32_t i) const { return tensors[i].view_src >= 0 ? tensors[i].view_src : i; }
-    uint64_t from(uint32_t i) const { return tensors[i].view_src >= 0 ? tensors[i].view_offs : 0; }
     bool     is(uint32_t i, uint32_t flag) const { return (tensors[i].flags & flag) != 0; }
 };
 
