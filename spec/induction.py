@@ -14,12 +14,12 @@ from typing import Any
 
 import z3
 
-from ..model.domain import Value
+from ..model.domain import Tree, Value
 from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp, State
 from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import Terms, equal, fresh, leaves, value
-from .history import Past, Seen, follow, past, real, seen
+from .history import Past, Seen, follow, past, seen
 from .resizable import Rules, holds, rules
 from .step import Step
 
@@ -74,9 +74,12 @@ def invariants(model: Model, s: State, g: Past) -> dict[str, Value]:
     out = {}
     sizes = [x for tree in (s.asked, s.old, s.req) for x in leaves(tree)]
     out["sizes are not negative"] = d.all(*(x >= 0 for x in sizes), *(x >= 1 for x in s.gran))
-    v = seen(model, s)
+
+    def held(chunks: Tree, t: int) -> Value:
+        return sum(model.real(s, t, chunks))
+
     out["the device counts the pair's bytes"] = d.all(
-        *(s.used[t] >= sum(real(d, v, t, s.asked[t])) + sum(real(d, v, t, s.old[t])) for t in types)
+        *(s.used[t] >= held(s.asked[t], t) + held(s.old[t], t) for t in types)
     )
     both = d.all(*s.active)
     out["who is attached, and how"] = d.all(
