@@ -117,7 +117,8 @@ bool measure(const gallocr & a, const graph & g, uint64_t * slots) {
         }
     }
     auto & changed = const_cast<gallocr &>(a); // for the planted defects alone
-    if (GC_PLANTED(MEASURE_MOVES_TENSORS) && a.planned && a.planned->size() == g.size()) changed.current.places = fresh.places;
+    const bool as_long = a.planned && a.planned->size() == g.size();
+    if (GC_PLANTED(MEASURE_MOVES_TENSORS) && as_long) changed.current.places = fresh.places;
     if (GC_PLANTED(MEASURE_IS_A_CHANGE)) changed.generation++;
     return true;
 }

@@ -54,10 +54,11 @@ chunk_sizes wanted(const pair & p, int t) {
     chunk_sizes want{};
     for (int r : {OWNER, BORROWER}) {
         if (!takes_part(p, r, t)) continue;
+        [[maybe_unused]] const chunk_sizes before = want;
         for (int c = 0; c < GC_MAX_CHUNKS; c++) {
             const uint64_t need = p.role[r]->current.need[t][c];
             want[c] = std::max(want[c], need);
-            if (GC_PLANTED(ADDS_REQUIREMENTS) && r == BORROWER && takes_part(p, OWNER, t)) want[c] = need + p.role[OWNER]->current.need[t][c];
+            if (GC_PLANTED(ADDS_REQUIREMENTS) && r == BORROWER && want[c] > 0) want[c] = before[c] + need;
         }
     }
     return want;
@@ -92,8 +93,10 @@ bool refit(pair & p, const gallocr & a, int t) {
     const device & d = p.devices[t];
     chunk_sizes want = wanted(p, t);
     if (GC_PLANTED(LAST_RESERVE_WINS)) want = a.current.need[t];
-    if (GC_PLANTED(BUFFER_IS_ROUNDED_DOWN)) std::ranges::for_each(want, [](uint64_t & x) { x -= x % 64; });
-    if (GC_PLANTED(BUFFER_IS_CAPPED)) std::ranges::for_each(want, [&](uint64_t & x) { x = std::min(x, a.where.types[t].max_size); });
+    for (uint64_t & bytes : want) {
+        if (GC_PLANTED(BUFFER_IS_ROUNDED_DOWN)) bytes -= bytes % 64;
+        if (GC_PLANTED(BUFFER_IS_CAPPED)) bytes = std::min(bytes, a.where.types[t].max_size);
+    }
     const bool grow = !e.fits(d, want);
     bool shrink = shrink_due(p, a, t) && want != e.asked;
     if (GC_PLANTED(SHRINKS_UNASKED)) shrink = want != e.asked;
@@ -102,7 +105,9 @@ bool refit(pair & p, const gallocr & a, int t) {
     if (GC_PLANTED(REALLOCATES_SAME_SIZE) && !grow && !shrink && want != e.asked) want = e.asked, shrink = true;
     if (GC_PLANTED(EVERY_RESERVE_IS_A_CHANGE) && !grow && !shrink) bump(p, t);
     if (!grow && !shrink) return true;
-    if (GC_PLANTED(KEEPS_CHUNKS_ON_GROWTH) && grow) std::ranges::transform(want, e.asked, want.begin(), [](auto x, auto y) { return std::max(x, y); });
+    for (int c = 0; c < GC_MAX_CHUNKS; c++) {
+        if (GC_PLANTED(KEEPS_CHUNKS_ON_GROWTH) && grow) want[c] = std::max(want[c], e.asked[c]);
+    }
     if (GC_PLANTED(FAILED_ENTRY_STAYS_CLOSED) && e.empty() && wants_some(p, 1 - a.role, t)) return false;
     if (GC_PLANTED(NEW_BEFORE_OLD)) return replace_late(p, t, want, 0);
     if (GC_PLANTED(LAST_CHUNK_GOES_LATE)) return replace_late(p, t, want, last_chunk(e));
@@ -185,6 +190,17 @@ void free_private(pair & p, const gallocr & a) {
     }
 }
 
+// Buffers that planted defects do not give back when the last role goes.
+void forget_some(pair & p, const gallocr & last) {
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        entry & e = p.shared.type[t];
+        const bool first_type = !(last.uses & ((1u << t) - 1));
+        if (GC_PLANTED(FREE_FORGETS_CHUNKS) && !last.resizable) std::fill(e.chunk.begin() + 1, e.chunk.end(), buffer{});
+        if (GC_PLANTED(FREE_FORGETS_TYPES) && !last.resizable && !first_type) e = {};
+        if (GC_PLANTED(LAST_LEAVES_SHARED) && (p.common >> t & 1)) e = {};
+    }
+}
+
 } // namespace
 
 gallocr * new_gallocr(const layout & l, const device * devices) {
@@ -196,12 +212,7 @@ void free_gallocr(gallocr * a) {
     gallocr * other = p->role[1 - a->role];
     p->role[a->role] = nullptr;
     if (!other) {
-        for (int t = 0; t < GC_MAX_TYPES; t++) {
-            entry & e = p->shared.type[t];
-            if (GC_PLANTED(FREE_FORGETS_CHUNKS) && !a->resizable) std::fill(e.chunk.begin() + 1, e.chunk.end(), buffer{});
-            if (GC_PLANTED(FREE_FORGETS_TYPES) && !a->resizable && (a->uses & ((1u << t) - 1))) e = {};
-            if (GC_PLANTED(LAST_LEAVES_SHARED) && (p->common >> t & 1)) e = {};
-        }
+        forget_some(*p, *a);
         free_memory(*p, p->shared);
     } else if (a->old) {
         free_old(*a);

@@ -111,7 +111,8 @@ struct pool {
 
 class planning {
   public:
-    planning(const graph & graph, const layout & layout, plan & plan) : g(graph), l(layout), out(plan), state(g.size()) {
+    planning(const graph & graph, const layout & layout, plan & plan)
+        : g(graph), l(layout), out(plan), state(g.size()) {
         for (int32_t s = 0; s < l.n_slots; s++) {
             pools[l.slots[s]].type = &l.types[l.slots[s]];
         }
@@ -251,8 +252,8 @@ class planning {
                 if (top > limit - sum) return false; // P13
                 sum += top;
                 out.need[t][c] = top; // P11
-                const uint64_t slack = pools[t].type->alignment;
-                if (GC_PLANTED(NEED_HAS_SLACK) && top > 0 && top + slack <= pools[t].type->max_size) out.need[t][c] += slack;
+                const uint64_t more = top + pools[t].type->alignment;
+                if (GC_PLANTED(NEED_HAS_SLACK) && top > 0 && more <= pools[t].type->max_size) out.need[t][c] = more;
             }
         }
         for (uint32_t i = 0; i < g.size(); i++) { // P7
