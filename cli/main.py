@@ -15,6 +15,7 @@ from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
 from ..spec.clauses import UnknownClause
+from ..spec.prover import NotProved
 from .duration import BadDuration, seconds
 
 app = typer.Typer(
@@ -26,7 +27,7 @@ app = typer.Typer(
 console = Console(highlight=False, soft_wrap=True)
 
 #: errors that are one sentence for the user, and their exit codes where they carry none
-SENTENCES = (ExpectedError, ReplayError, UnknownSubject, TreeError, SubjectError, UnknownClause, BadDuration)
+SENTENCES = (ExpectedError, ReplayError, UnknownSubject, TreeError, SubjectError, UnknownClause, NotProved, BadDuration)
 
 SubjectName = Annotated[
     str, typer.Option("--subject", "-s", help="bundled, ggml, ggml-resizable, or a subject library's path.")
