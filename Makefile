@@ -21,7 +21,7 @@ lint: $(VENV)/.installed
 
 # The native tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
 native-test: $(VENV)/.ready
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DGALLOCHECK_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo > build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DGALLOCHECK_TESTS=ON -DGALLOCHECK_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo > build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
 	$(BIN)/cmake --build build/sanitize --target native_tests >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
 	build/sanitize/native/native_tests
 

@@ -30,8 +30,8 @@ class Ledger:
         self.chunks = chunks
         self.blind = False  # chunks of no bytes may be hidden: chunk numbers mean nothing
         self.session = Session(setup, list(graphs), self.planning, chunks=chunks)
-        self.pasts: dict[int, Past] = {}  # by id of the pair
-        self.seen: dict[int, Seen] = {}
+        self.pasts: dict[Pair, Past] = {}
+        self.seen: dict[Pair, Seen] = {}
         self.unsure: set[int] = set()  # allocators whose published requirement is not known
         self.measured: dict[int, Graph] = {}  # by allocator: measured since the last reserve
 
@@ -56,7 +56,7 @@ class Ledger:
     def past(self, number: int) -> Past | None:
         """The history of an allocator's pair."""
         a = self.allocs.get(number)
-        return self.pasts.get(id(a.pair)) if a else None
+        return self.pasts.get(a.pair) if a else None
 
     def stale(self, number: int) -> bool:
         """Whether memory of the allocator's bound graph was freed since it was bound."""
@@ -95,14 +95,14 @@ class Ledger:
     def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:
         """The step as it was seen, entered in the books."""
         pair, types = played.pair, len(self.setup.types)
-        before = self.seen.get(id(pair)) or seen_of(self.session.model, played.before)
+        before = self.seen.get(pair) or seen_of(self.session.model, played.before)
         before = before._replace(used=played.before.used, cap=played.before.cap)
-        g = self.pasts.get(id(pair)) or past(types, self.chunks)
+        g = self.pasts.get(pair) or past(types, self.chunks)
         after = self.after(pair, played, shown, obs, before)
         ask = self.asked_for(op, obs, played, g, before, after)
         out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
         h = follow(Ints, g, before, ask, out, after)
-        self.pasts[id(pair)], self.seen[id(pair)] = h, after
+        self.pasts[pair], self.seen[pair] = h, after
         return Step(Ints, before, ask, after, out, g, h)
 
     def after(

@@ -44,9 +44,9 @@ class Played(NamedTuple):
     out: Out
 
 
-@dataclass
+@dataclass(eq=False)
 class Pair:
-    """The state of one pair; a plain allocator is a pair of one."""
+    """The state of one pair; a plain allocator is a pair of one. Books are kept by the pair itself."""
 
     state: State
 

@@ -172,6 +172,7 @@ def ask(c: Case, clauses: tuple[str, ...]) -> Iterator[tuple[str, Answer]]:
     """Each clause's parts, all together, against the case; parts that fold to true cost nothing."""
     solver = z3.Solver()
     solver.set("timeout", int(TIMEOUT * 1000))
+    solver.set("arith.solver", 2)  # the older simplex: about 1.6 times as fast on these
     solver.add(*c.given)
     for clause in clauses:
         parts = {name: goal for name, goal in c.goals[clause].items() if goal is not True}

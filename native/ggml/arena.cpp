@@ -17,7 +17,7 @@ static uint8_t * map(void * where, uint64_t bytes, int access, int fixed) {
 }
 
 /* Addresses that no process has: user space ends far below. */
-static constexpr uint64_t first_pretended = 1ull << 57, end_pretended = 0 - first_pretended;
+static constexpr uint64_t first_pretended = 1ull << 48, end_pretended = 0 - first_pretended;
 
 Arena::Arena() : next_pretended(first_pretended) {}
 

@@ -6,6 +6,8 @@ import io
 import shutil
 import tarfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,22 +15,15 @@ import pytest
 from gallocheck.native import tree_build, trees
 
 
-def refused(code: int, *words: str):
-    """The error of a TreeError: its code, and words that its one sentence has."""
-
-    class Refused:
-        def __enter__(self) -> None: ...
-
-        def __exit__(self, kind: object, error: BaseException | None, tb: object) -> bool:
-            assert isinstance(error, trees.TreeError), error
-            assert error.code == code
-            text = str(error)
-            assert "\n" not in text and "Traceback" not in text
-            for word in words:
-                assert word in text, text
-            return True
-
-    return Refused()
+@contextmanager
+def refused(code: int, *words: str) -> Iterator[None]:
+    """A TreeError comes: of this exit code, one sentence, with these words in it."""
+    with pytest.raises(trees.TreeError) as caught:
+        yield
+    text = str(caught.value)
+    assert caught.value.code == code and "\n" not in text
+    for word in words:
+        assert word in text, text
 
 
 def fake_tree(root: Path) -> Path:
@@ -160,7 +155,8 @@ def test_overlay_that_does_not_fit(copy: Path, own_cache: Path) -> None:
 
 
 def test_second_build_is_instant(pinned: trees.Tree, plain: Path) -> None:
-    begin, said = time.monotonic(), []
+    said: list[str] = []
+    begin = time.monotonic()
     assert trees.build(pinned, progress=said.append) == plain
     assert time.monotonic() - begin < 2 and not said
 
