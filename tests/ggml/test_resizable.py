@@ -43,10 +43,7 @@ def graphs(n_types: int) -> tuple[Graph, ...]:
 def draw(rng: random.Random, n_types: int, n_graphs: int, last: list[int]) -> Op:
     kind = rng.choice(KINDS)
     a = rng.randrange(3)
-    fields = {
-        "fail_types": rng.choice((0, 0, 0, 1, 2)) % (1 << n_types),
-        "fail_nth": rng.choice((0, 0, 0, 1, 2)),
-    }
+    types, nth = rng.choice((0, 0, 0, 1, 2)) % (1 << n_types), rng.choice((0, 0, 0, 1, 2))
     if kind == Kind.NEW:
         return Op(kind, a, rng.randrange(2))
     if kind == Kind.BORROW:
@@ -55,8 +52,9 @@ def draw(rng: random.Random, n_types: int, n_graphs: int, last: list[int]) -> Op
         return Op(kind, a, rng.randrange(n_types), value=rng.choice((3000, 6000, 12_000, 1 << 40)))
     if kind == Kind.RESERVE:
         last[a] = rng.randrange(n_graphs)
-    if kind in (Kind.RESERVE, Kind.ALLOC, Kind.MEASURE):
-        return Op(kind, a, graph=last[a], **(fields if kind == Kind.RESERVE else {}))
+        return Op(kind, a, graph=last[a], fail_types=types, fail_nth=nth)
+    if kind in (Kind.ALLOC, Kind.MEASURE):
+        return Op(kind, a, graph=last[a])
     return Op(kind, a)
 
 
