@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import time
@@ -19,7 +20,7 @@ from ..fuzz.applies import applies
 from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
-from ..fuzz.replay import load
+from ..fuzz.replay import ReplayError, load
 from ..fuzz.subjects import resolve
 from ..fuzz.words import describe_op, describe_trace
 from ..model.records import Cap
@@ -44,6 +45,7 @@ def run(
     target = resolve(subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]"))
     library = str(library_path("planted")) if defect else target.library
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    check_writable(out)
     with Judge(library, defect) as judge:
         known = for_subject(target.name, judge.describe, expected)
         console.print(f"subject   {target.name}: {judge.describe}")
@@ -62,6 +64,13 @@ def run(
     print_findings(console, result, subject, source)
     print_table(console, rows, result)
     return conclude(console, rows, result, gone, bool(clauses))
+
+
+def check_writable(folder: Path) -> None:
+    """Findings must have a place before anything runs. Raises ReplayError."""
+    there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise ReplayError(f"{folder} cannot hold replay files ({there} is no folder to write to); name another with --out.")
 
 
 def capabilities(caps: Cap) -> str:

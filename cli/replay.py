@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ..fuzz.emit import emit_cpp
 from ..fuzz.judge import Judge
 from ..fuzz.ledger import Ledger
 from ..fuzz.replay import Replay, load
@@ -109,6 +108,8 @@ def emit_program(saved: Replay, target: Subject, language: str) -> int:
     """Prints the program that was checked to show the fault."""
     if language != "cpp":
         raise_unknown(language)
+    from ..fuzz.emit import emit_cpp  # only here: it needs what the ggml subject needs
+
     print(emit_cpp(saved, target))
     return 0
 

@@ -42,7 +42,10 @@ class History:
         past, graph = self.past.setdefault(op.alloc, Past()), ledger.session.graphs[op.graph]
         if op.kind == Kind.MEASURE:
             past.measured = graph
-        elif op.kind == Kind.RESERVE or obs.allocations:
+        elif op.kind == Kind.ALLOC and not obs.allocations:
+            if obs.status == Status.DONE and past.reserved != graph:
+                past.reserved = None  # by the old plan, or by a new one that fits: not known
+        else:
             past.reserved, past.measured = graph, None
             for number, other in ledger.allocs.items():
                 if other.pair is a.pair:

@@ -98,7 +98,8 @@ class Checker:
         for graph in {op.graph for op in trace.ops if op.kind in (Kind.RESERVE, Kind.ALLOC)}:
             for config, slots in enumerate(trace.setup.configs):
                 if 0 <= graph < len(trace.graphs):
-                    rows += self.fresh.plan(trace.setup, config, trace.graphs[graph]).need or ()
+                    fresh = self.fresh.plan(trace.setup, config, trace.graphs[graph])
+                    rows += fresh.need or fresh.beyond or ()
                     exact_plan = planner.plan(trace.setup.types, slots, trace.graphs[graph])
                     rows += exact_plan.need if exact_plan else ()
         return max(map(len, rows), default=0) or 1

@@ -86,11 +86,12 @@ def beyond(setup: Setup, graph: Graph) -> tuple[tuple[int, ...], ...] | None:
 class Fresh:
     """Asks the subject for fresh plans; remembers the answers.
 
-    `run` runs a trace on the subject in a process of its own and returns its steps.
+    `run` runs a trace on the subject in a process of its own and returns its steps. `compact`: chunks of
+    no bytes are not shown.
     """
 
-    def __init__(self, run: Callable[[Trace], RunLike], limit: int = 20_000) -> None:
-        self.run, self.limit = run, limit
+    def __init__(self, run: Callable[[Trace], RunLike], compact: bool = False, limit: int = 20_000) -> None:
+        self.run, self.compact, self.limit = run, compact, limit
         self.known: dict[tuple[object, ...], FreshPlan] = {}
 
     def plan(self, setup: Setup, config: int, graph: Graph, by_sched: bool = False) -> FreshPlan:
@@ -130,7 +131,7 @@ class Fresh:
         if huge(graph) or len(steps) < 3 or steps[2].obs.status != Status.DONE:
             return FreshPlan(need, None, measured, died=len(steps) < 3)
         places = steps[2].places
-        broken = () if by_sched else tuple(judge(see(setup, 0, graph, places, need, measured)))
+        broken = () if by_sched else tuple(judge(see(setup, 0, graph, places, need, measured, self.compact)))
         return FreshPlan(need, places, measured, broken)
 
     def lost_bytes(self, setup: Setup, graph: Graph, plan: FreshPlan) -> str | None:
@@ -203,6 +204,7 @@ def see(
     places: tuple[Place, ...],
     asked: tuple[tuple[int, ...], ...],
     measured: tuple[int, ...] | None = None,
+    compact: bool = False,
 ) -> Seen:
     """The judge's view of a plan: per-slot figures become per-type figures."""
     slots = setup.configs[config]
@@ -213,4 +215,4 @@ def see(
     by_type = None
     if measured is not None:
         by_type = tuple(measured[slots.index(k)] if k in slots else 0 for k in range(len(setup.types)))
-    return Seen(setup.types, slots, graph, places, asked, real, by_type)
+    return Seen(setup.types, slots, graph, places, asked, real, by_type, compact)

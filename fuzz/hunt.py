@@ -148,6 +148,7 @@ class Hunt:
         self.by_signature[failed.signature] = finding
         self.result.findings.append(finding)
         if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
             finding.path = self.folder / self.name(finding)
             save(self.replay(finding), finding.path)
 

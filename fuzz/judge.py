@@ -21,7 +21,7 @@ class Judge:
         self.worker = Worker(library, defect=defect, timeout=timeout)
         self.caps: Cap = self.worker.capabilities
         self.describe: str = self.worker.describe
-        self.fresh = Fresh(self.worker.run)
+        self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
 
     def run(self, trace: Trace, anew: bool = False) -> Run:
         """What the subject shows; `anew`: in a process that has run nothing before."""

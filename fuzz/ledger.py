@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..model.domain import Ints
 from ..model.pair import BORROWER, ROLES, Out, RoleOp
 from ..model.planner import OUTSIDE, Plan
-from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Setup, Status
+from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Place, Setup, Status
 from ..model.session import Allocator, Pair, Played, Session, pad
 from ..spec.history import Past, Seen, fits, follow, past
 from ..spec.history import seen as seen_of
@@ -172,7 +172,7 @@ class Ledger:
         op: Op,
         obs: Observation,
         a: Allocator,
-        kept: tuple[Graph | None, Graph | None, tuple[object, ...]],
+        kept: tuple[Graph | None, Graph | None, tuple[Place, ...]],
         played: Played,
     ) -> Played:
         """The operation ended otherwise than the reference's: the books follow the subject."""
@@ -181,7 +181,10 @@ class Ledger:
             a.bound = self.session.graphs[op.graph]
             return played._replace(after=model.bind(played.after, me))
         if op.kind == Kind.ALLOC:
-            a.plan, a.bound, a.places = kept  # type: ignore[assignment]
+            a.plan, a.bound, a.places = kept
+            return played._replace(after=played.before)
+        if op.kind == Kind.COMPUTE and obs.status == Status.DONE:  # the harness found it still current
+            a.bound = kept[1]
             return played._replace(after=played.before)
         if op.kind == Kind.COMPUTE and obs.status == Status.STALE:
             a.bound = None

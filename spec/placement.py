@@ -28,7 +28,7 @@ class Seen:
 
     `places` are in graph order; `chunks[type]` are the bytes asked for each chunk, and `real[type]`
     what each buffer really has; `measured` is the total per type by the subject's own measure
-    (None where it has none).
+    (None where it has none). `compact`: chunks of no bytes are left out, so chunk numbers are lower bounds.
     """
 
     types: Sequence[BufferType]
@@ -38,6 +38,7 @@ class Seen:
     chunks: Sequence[Sequence[int]]
     real: Sequence[Sequence[int]]
     measured: Sequence[int] | None = None
+    compact: bool = False
 
 
 def judge(seen: Seen) -> list[Broken]:
@@ -212,6 +213,9 @@ def requirements(seen: Seen) -> Iterator[Broken]:
 def chunk_sizes(seen: Seen) -> Iterator[Broken]:
     """P4: no chunk above the largest buffer, but for one tensor that is larger, or the 16th chunk."""
     for kind, buffer_type in enumerate(seen.types):
+        last = MAX_CHUNKS - 1
+        if seen.compact and any(not t.size for t in seen.graph.tensors):
+            last = min(last, len(seen.chunks[kind]) - 1)
         for c, size in enumerate(seen.chunks[kind]):
             largest = max(
                 (
@@ -221,7 +225,7 @@ def chunk_sizes(seen: Seen) -> Iterator[Broken]:
                 ),
                 default=0,
             )
-            if size > max(buffer_type.max_size, largest) and c < MAX_CHUNKS - 1:
+            if size > max(buffer_type.max_size, largest) and c < last:
                 yield Broken(
                     "P4",
                     f"chunk {c} of type {kind} has {size} bytes; the largest buffer is {buffer_type.max_size}",
