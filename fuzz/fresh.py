@@ -16,6 +16,7 @@ from ..model.planner import round_up
 from ..model.records import (
     MAX_SRC,
     UNLIMITED,
+    Flag,
     Graph,
     Kind,
     Observation,
@@ -139,7 +140,7 @@ class Fresh:
         outputs of a chunk must find room without the requirement growing. '' where it does, None where
         the graph cannot be probed.
 
-        A result that nobody reads may be kept or not: it is first read by a node of no bytes.
+        A result that nobody reads may be kept or not: it is first read by a small output.
         """
         longer = with_readers(graph)
         if longer is not graph:
@@ -163,12 +164,13 @@ class Fresh:
 
 
 def with_readers(graph: Graph) -> Graph:
-    """The graph with nodes of no bytes that read, after the last node, what nobody reads yet."""
+    """The graph with outputs of one byte that read, after the last node, what nobody reads yet."""
     read = {s for t in graph.tensors for s in t.src}
     idle = [i for i, t in enumerate(graph.tensors) if i not in read and not t.output and not t.prealloc]
     if not idle:
         return graph
-    readers = (Tensor(0, tuple(idle[k : k + MAX_SRC])) for k in range(0, len(idle), MAX_SRC))
+    groups = (tuple(idle[k : k + MAX_SRC]) for k in range(0, len(idle), MAX_SRC))
+    readers = (Tensor(1, sources, Flag.OUTPUT) for sources in groups)
     return Graph((*graph.tensors, *readers))
 
 

@@ -45,7 +45,7 @@ class Books:
             return
         yield from self.memory(op, obs, b)
         yield from self.statuses(op, obs)
-        if op.kind != Kind.FREE:
+        if op.kind not in (Kind.FREE, Kind.OWN, Kind.BORROW):  # who attaches reads the pair's counters
             yield from self.readings(obs, b)
         self.note(op, obs, b)
 
