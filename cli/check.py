@@ -47,7 +47,7 @@ def run(
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
     with Judge(library, defect) as judge:
-        known = for_subject(target.name, judge.describe, expected)
+        known = for_subject(target.name, judge.describe, expected, source is not None)
         console.print(f"subject   {target.name}: {judge.describe}")
         console.print(f"declares  {capabilities(judge.caps)}")
         console.print(f"seed      {seed}")

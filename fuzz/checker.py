@@ -64,7 +64,7 @@ class Checker:
         self.parted = False
         self.open(MAX_CHUNKS)
         self.history = alloc.History()
-        self.books = scheduled.Books(trace, caps)
+        self.books = scheduled.Books(trace, caps, fresh)
         self.report = Report()
         self.at = 0
 

@@ -69,6 +69,8 @@ def blame(op: Op, ledger: Ledger, history: History) -> str:
         graph: Graph = ledger.session.graphs[op.graph]
         if past.measured is not None and op.kind == Kind.ALLOC:
             return "P12"
+        if op.kind == Kind.ALLOC and not any(t.alloc_size for t in graph.tensors):
+            return "P13"
         if special(graph) and ledger.fresh.plan(ledger.setup, a.config, graph).died:
             return "P13"
         if op.kind == Kind.ALLOC and past.reserved not in (None, graph):

@@ -1,12 +1,14 @@
 """Expected failures: what a subject is known to break, with the reason; kept as data, one file a subject.
 
-An entry names the clause, the signatures under which the finding shows, and a replay file that shows it.
+An entry names the clause, the signatures (regular expressions) under which the finding shows, and a
+replay file that shows it.
 A check reports such a finding as known. When its replay no longer shows it, the check fails: the list
 must follow the subject.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -42,10 +44,10 @@ class ExpectedList:
 
     def __init__(self, findings: list[Expected], folder: Path) -> None:
         self.findings, self.folder = findings, folder
-        self.by_signature = {s: e for e in findings for s in e.signatures}
 
     def find(self, signature: str) -> Expected | None:
-        return self.by_signature.get(signature)
+        """The first entry of which a pattern matches the whole signature."""
+        return next((e for e in self.findings if any(re.fullmatch(s, signature) for s in e.signatures)), None)
 
     def replay_path(self, entry: Expected) -> Path:
         return self.folder / entry.replay
@@ -54,17 +56,26 @@ class ExpectedList:
 def load(path: Path) -> _File:
     """Reads one list. Raises ExpectedError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File)
+        known = msgspec.json.decode(path.read_bytes(), type=_File)
+        for entry in known.findings:
+            for pattern in entry.signatures:
+                re.compile(pattern)
+        return known
     except OSError as error:
         raise ExpectedError(f"{path} cannot be read ({error.strerror}); name a list of expected failures.") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, re.error) as error:
         raise ExpectedError(f"{path} is no list of expected failures: {error}.") from None
 
 
-def for_subject(name: str, describe: str, given: Path | None) -> ExpectedList:
-    """The list `given`, else the one that comes with gallocheck for this subject and version."""
+def for_subject(name: str, describe: str, given: Path | None, own_tree: bool) -> ExpectedList:
+    """The list `given`, else the one that comes with gallocheck for this subject and version.
+
+    `own_tree`: a tree of the user's own; nothing is expected of it but what its own list says.
+    """
     if given is not None:
         return ExpectedList(load(given).findings, given.parent)
+    if own_tree:
+        return ExpectedList([], KNOWN)
     for path in sorted(KNOWN.glob("*.json")):
         known = load(path)
         if known.subject == name and any(m in describe for m in known.matches):

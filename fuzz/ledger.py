@@ -102,6 +102,8 @@ class Ledger:
         ask = self.asked_for(op, obs, played, g, before, after)
         out = Out(int(obs.status), (False,) * types, obs.allocations, played.out.touched)
         h = follow(Ints, g, before, ask, out, after)
+        if op.kind == Kind.ALLOC and op.alloc in self.unsure:
+            h = h._replace(sure=False)  # it may have been the reserve that a pending request waited for
         self.pasts[pair], self.seen[pair] = h, after
         return Step(Ints, before, ask, after, out, g, h)
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from ..model import oracle
 from ..model.records import Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble
 from ..native.worker import StepSeen
+from .fresh import Fresh
 
 
 @dataclass
 class Behind:
     """One allocator behind a scheduler."""
 
+    config: int
     in_flight: bool = False
     failed: bool = False
     bound: Graph | None = None
@@ -28,8 +30,8 @@ class Behind:
 class Books:
     """Which allocators are behind a scheduler, and what was asked of them."""
 
-    def __init__(self, trace: Trace, caps: Cap) -> None:
-        self.trace, self.caps = trace, caps
+    def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
+        self.trace, self.caps, self.fresh = trace, caps, fresh
         self.known: dict[int, Behind] = {}
 
     def has(self, number: int) -> bool:
@@ -39,12 +41,14 @@ class Books:
         """(clause, message) of what the step breaks."""
         obs = seen.obs
         if op.kind == Kind.NEW and obs.status == Status.DONE:
-            self.known[op.alloc] = Behind(last=obs)
+            self.known[op.alloc] = Behind(op.other, last=obs)
         b = self.known.get(op.alloc)
         if b is None or obs.status == Status.MISUSE:
             return
         yield from self.memory(op, obs, b)
         yield from self.statuses(op, obs)
+        if op.kind == Kind.MEASURE and obs.status == Status.DONE:
+            yield from self.measured(op, obs, b)
         if op.kind not in (Kind.FREE, Kind.OWN, Kind.BORROW):  # who attaches reads the pair's counters
             yield from self.readings(obs, b)
         self.note(op, obs, b)
@@ -70,6 +74,16 @@ class Books:
         everywhere = op.fail_types == (1 << len(self.trace.setup.types)) - 1
         if everywhere and obs.allocations and obs.status == Status.DONE and op.kind in (Kind.RESERVE, Kind.ALLOC):
             yield "C2", "every allocation failed, but the caller was told that it succeeded"
+
+    def measured(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+        """P12: a measure gives what reserving the same graph through a new scheduler gives."""
+        need = self.fresh.plan(self.trace.setup, b.config, self.trace.graphs[op.graph], by_sched=True).need
+        slots = self.trace.setup.configs[b.config]
+        first = [k for k, t in enumerate(slots) if slots.index(t) == k]
+        have = [obs.measured[k] for k in first]
+        want = [sum(need[slots[k]]) for k in first] if need is not None else have
+        if have != want:
+            yield "P12", f"measure gives {have} bytes by slot, reserve gives {want}"
 
     def readings(self, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
         """C5: what the scheduler reads goes up with every change of its allocator's buffers."""
@@ -108,4 +122,4 @@ class Books:
 
     def blame(self, op: Op) -> str:
         """The clause that a death during `op` breaks: a failure must be a status (C2)."""
-        return "C1" if op.kind == Kind.SYNC else "C4" if op.kind == Kind.RESET else "C2"
+        return {Kind.SYNC: "C1", Kind.RESET: "C4", Kind.MEASURE: "P12"}.get(op.kind, "C2")
