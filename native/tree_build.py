@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .tree_files import Progress, Tree, TreeError, cache_dir, first, locked, run, staging
@@ -31,15 +31,17 @@ UNUSED = ("ggml-quants.c", "ggml-backend-meta.cpp", "ggml-opt.cpp", "gguf.cpp")
 @dataclass(frozen=True, slots=True)
 class Variant:
     """How a tree is built. `name` is the subject's; `overlay` maps a source of the tree to the file of ours
-    that includes it, `extra` is compiled beside them, `header` declares what they add."""
+    that includes it, `extra` is compiled beside them, `header` declares what they add. `planted`: with the
+    defects of native/ggml/defects.def, for tests of the check."""
 
     name: str
     header: str = ""
     overlay: tuple[tuple[str, str], ...] = ()
     extra: tuple[str, ...] = ()
+    planted: bool = False
 
 
-VARIANTS = {
+_SHIPPED = {
     "plain": Variant("ggml"),
     "resizable": Variant(
         "ggml-resizable",
@@ -48,6 +50,11 @@ VARIANTS = {
         ("overlay/pair.c",),
     ),
 }
+_PLANTED = {
+    "planted": replace(_SHIPPED["plain"], name="ggml-planted", planted=True),
+    "resizable-planted": replace(_SHIPPED["resizable"], name="ggml-resizable-planted", planted=True),
+}
+VARIANTS = _SHIPPED | _PLANTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,13 @@ class Builder:
         self.objects = cache_dir() / "objects"
         folders = [tree.root / name for name in ("include", "src", "src/ggml-cpu")]
         self.tree_headers = _digest([p for folder in folders for p in sorted(folder.glob("*.h"))])
-        self.own_headers = _digest([*sorted(self.adapter.glob("**/*.h")), *sorted(HERE.glob("include/*.h"))])
+        self.own_headers = _digest(
+            [
+                *sorted(self.adapter.glob("**/*.h")),
+                *self.adapter.glob("*.def"),
+                *sorted(HERE.glob("include/*.h")),
+            ]
+        )
         self.generated = self._generate()
         self.compilers = "\n".join(_version(c) for c in (self.cc, self.cxx))
 
@@ -124,6 +137,7 @@ class Builder:
         """A source of the adapter or of an overlay."""
         names = [f'-DGC_TREE_NAME="{self.tree.name}"', *defines]
         names += [f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else []
+        names += ["-DGC_WITH_DEFECTS"] if self.variant.planted else []
         own = [f"-I{HERE / 'include'}", f"-I{self.adapter}", "-O1", "-g"]
         depends += self.own_headers + self.tree_headers + self.compilers
         return _Unit(source, (*self._flags(source), *own, *names), depends)

@@ -1,5 +1,6 @@
 /* adapter.cpp: gallocheck.h over a ggml tree. */
 #include "subject.h"
+#include "defects.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,10 @@
 #include <string>
 
 namespace gc {
+
+#ifdef GC_WITH_DEFECTS
+defect planted = defect::none;
+#endif
 
 int Session::type_of(const Alloc & a, int32_t slot) const { return setup.slots[a.config][slot % a.n_slots]; }
 
@@ -160,6 +165,20 @@ uint32_t gc_places(gc_session * s, int32_t alloc, gc_place * out, uint32_t max) 
     return (uint32_t) places.size();
 }
 
-int32_t gc_plant(uint32_t n) { return n == 0; }
+int32_t gc_plant([[maybe_unused]] uint32_t n) {
+#ifdef GC_WITH_DEFECTS
+    switch (n) {
+        case 0:
+#define GC_DEFECT(number, clause, name, what) case number:
+#include "defects.def"
+#undef GC_DEFECT
+            gc::planted = gc::defect(n);
+            return 1;
+        default: return 0;
+    }
+#else
+    return n == 0;
+#endif
+}
 
 } // extern "C"

@@ -5,10 +5,12 @@
  * type's buffers and no buffer is host memory, so that a scheduler has to copy.
  */
 #include "subject.h"
+#include "defects.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace gc {
 
@@ -118,6 +120,7 @@ static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t 
     }
     if (!base) {
         s.run.failed = true;
+        if (GC_PLANTED(REFUSAL_IS_THROWN) && s.run.alloc && s.run.alloc->sched) throw std::bad_alloc();
         return nullptr;
     }
     t.used += real;
@@ -229,8 +232,13 @@ static Backend & backend_of(ggml_backend_t ggml) { return *static_cast<Backend *
 static const char * backend_name(ggml_backend_t b) { return type_name(&backend_of(b).session->types[backend_of(b).type].device); }
 static void backend_free(ggml_backend_t) {}
 
+/* Of its scheduler. The host's backend is alone. */
+[[maybe_unused]] static bool is_first(const Backend & b) { return b.bit == 1u << 31 || __builtin_ctz(b.bit) % GC_MAX_SLOTS == 0; }
+
 static void backend_synchronize(ggml_backend_t ggml) {
     Backend & b = backend_of(ggml);
+    if (GC_PLANTED(SYNCHRONIZE_RETURNS_EARLY)) return;
+    if (GC_PLANTED(LATER_BACKENDS_RUN_ON) && !is_first(b)) return;
     for (Buffer * buffer : b.session->live) {
         buffer->busy &= ~b.bit;
     }

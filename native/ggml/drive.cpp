@@ -1,9 +1,11 @@
 /* drive.cpp: each operation as calls of the tree's public interface. */
 #include "subject.h"
+#include "defects.h"
 #include "sharing.h"
 #include "probe.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 GC_PROBE(ggml_gallocr_reserve_n_size)
 GC_PROBE(ggml_backend_sched_reserve_size)
@@ -120,6 +122,7 @@ static int32_t reserve(Session & s, Alloc & a, const Graph & g) {
     const bool ok = a.sched ? ggml_backend_sched_reserve(a.sched, in->cgraph)
                             : ggml_gallocr_reserve_n(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data());
     a.reserved |= ok;
+    if (GC_PLANTED(FAILED_RESERVE_IS_DONE) && a.sched) return GC_DONE;
     return status(ok);
 }
 
@@ -148,6 +151,7 @@ static int32_t alloc(Session & s, Alloc & a, const Graph & g) {
     auto in = prepare(s, a, g);
     const bool ok = a.sched ? ggml_backend_sched_alloc_graph(a.sched, in->cgraph)
                             : ggml_gallocr_alloc_graph(a.plain, in->cgraph);
+    if (GC_PLANTED(FAILED_ALLOC_ABORTS) && a.sched && !ok) std::abort();
     if (ok) {
         bind(s, a, std::move(in));
     } else if (a.sched) {
@@ -323,6 +327,9 @@ void observe(Session & s, Alloc & a, gc_obs & obs) {
     }
     obs.generation = generation(a);
     obs.shrink_generation = shrink_generation(a);
+    if (GC_PLANTED(GENERATION_STAYS) && a.sched) obs.generation = 0;
+    if (GC_PLANTED(GENERATION_GOES_DOWN) && a.sched) obs.generation = UINT64_MAX - obs.generation;
+    if (GC_PLANTED(SHRINK_GENERATION_GOES_DOWN) && a.sched) obs.shrink_generation = UINT64_MAX - obs.shrink_generation;
 }
 
 } // namespace gc

@@ -1,0 +1,97 @@
+"""Each planted defect of the ggml subject is found by a hunt, and blamed on its clause.
+
+The overlay's scheduler path keeps C1, C2 and C5. The pinned tree's own does not keep C1 and C2, so
+a planted defect counts as found there only by a signature that the same tree does not show without it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from gallocheck.fuzz.hunt import Hunt
+from gallocheck.fuzz.judge import Judge
+from gallocheck.native import trees
+from gallocheck.native.header import SubjectError
+
+FILE = Path(__file__).parents[2] / "native" / "ggml" / "defects.def"
+DEFECTS = [
+    (int(n), clause) for n, clause in re.findall(r'^GC_DEFECT\((\d+), "(\w+)"', FILE.read_text(), re.M)
+]
+#: 109 is in the overlay alone; a failed alloc of the pinned tree mostly faults before 104 can abort
+ON_PLAIN = [(n, clause) for n, clause in DEFECTS if clause != "C5" and n not in (104, 109)]
+SECONDS, BASE_TRACES = 60, 400
+
+
+class Base(NamedTuple):
+    """A subject with planted defects, and the signatures that it shows with none switched on."""
+
+    library: Path
+    signatures: frozenset[str]
+
+
+def hunt(judge: Judge) -> Hunt:
+    found = Hunt(judge, seed=1, shrink_s=1.0)
+    found.profiles = ["sched"]
+    return found
+
+
+def base(variant: str) -> Base:
+    library = trees.build(trees.pinned(), variant)
+    with Judge(str(library)) as judge:
+        found = hunt(judge).run(SECONDS, traces=BASE_TRACES)
+    assert found.traces == BASE_TRACES and found.tally["C1"] and found.tally["C2"]
+    return Base(library, frozenset(f.verdict.signature for f in found.findings))
+
+
+@pytest.fixture(scope="module")
+def resizable() -> Base:
+    return base("resizable-planted")
+
+
+@pytest.fixture(scope="module")
+def plain() -> Base:
+    return base("planted")
+
+
+def find(subject: Base, defect: int, clause: str) -> None:
+    """Hunts until the clause is blamed in a way that the subject without the defect does not show."""
+
+    def blamed(signature: str) -> bool:
+        return signature.startswith(f"{clause}|") and signature not in subject.signatures
+
+    with Judge(str(subject.library), defect, timeout=2.0) as judge:
+        found = hunt(judge).run(SECONDS, until=lambda r: any(blamed(f.verdict.signature) for f in r.findings))
+    mine = [f for f in found.findings if blamed(f.verdict.signature)]
+    assert mine, [f.verdict.signature for f in found.findings]
+    assert mine[0].confirmed
+
+
+def test_overlay_is_a_clean_base(resizable: Base) -> None:
+    """No finding but a reading that starts anew when a borrower attaches (docs/choices.md, BORROW)."""
+    assert {s for s in resizable.signatures if not s.startswith("C5|BORROW|")} == set()
+
+
+def test_each_clause_of_the_scheduler_has_two() -> None:
+    clauses = [clause for _, clause in DEFECTS]
+    assert all(clauses.count(c) >= 2 for c in ("C1", "C2", "C5"))
+    assert all(n > 100 for n, _ in DEFECTS), "numbers up to 100 are the bundled allocator's"
+
+
+@pytest.mark.parametrize(("defect", "clause"), DEFECTS)
+def test_found_on_the_overlay(resizable: Base, defect: int, clause: str) -> None:
+    find(resizable, defect, clause)
+
+
+@pytest.mark.parametrize(("defect", "clause"), ON_PLAIN)
+def test_found_beside_the_trees_own_defects(plain: Base, defect: int, clause: str) -> None:
+    find(plain, defect, clause)
+
+
+@pytest.mark.parametrize("variant", ["plain", "resizable"])
+def test_shipped_subjects_have_none(variant: str) -> None:
+    library = trees.build(trees.pinned(), variant)
+    with pytest.raises(SubjectError, match="no planted defect"), Judge(str(library), 101):
+        pass
