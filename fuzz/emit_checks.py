@@ -57,7 +57,13 @@ PLACED = (
     (r"its highest end is", ("check_highest_end",)),
     (r"the largest buffer is", ("check_max_size",)),
 )
-EVERYWHERE = ("check_all_allocated", "check_alignment", "check_views", "check_weights_stay", "check_no_overlap")
+EVERYWHERE = (
+    "check_all_allocated",
+    "check_alignment",
+    "check_views",
+    "check_weights_stay",
+    "check_no_overlap",
+)
 DEATHS = r"(freeing everything )?(aborted|touched memory|did not return|ended the process)"
 STATUS = r"works again|fails while|requirement still counts|refused|can own|cannot own|no owner|no borrower|one borrower"
 STATUS += r"|is done|without a reason|never counts beside|otherwise done|every allocation failed"
@@ -75,7 +81,9 @@ def candidates(saved: Replay, caps: Cap, fresh: Fresh) -> Iterator[Candidate]:
             f"The saved verdict is {saved.verdict!r}: no clause is broken, so no program could show that one is."
         )
     if saved.clause in ("R13", "R14"):
-        raise EmitError(f"{saved.clause} is about something that ggml has no call for, so no program can show it.")
+        raise EmitError(
+            f"{saved.clause} is about something that ggml has no call for, so no program can show it."
+        )
     here = Candidate(saved.trace, saved.step)
     if re.match(DEATHS, saved.message):
         yield here
@@ -99,7 +107,11 @@ def by_message(saved: Replay, caps: Cap, fresh: Fresh, here: Candidate) -> Itera
         yield alone(saved, bind=False, checks=(("status", True),))
     elif found := next((names for pattern, names in PLACED if re.search(pattern, message)), None):
         checks = tuple(("placed", name) for name in names)
-        yield alone(saved, bind=True, checks=checks) if op.kind == Kind.RESERVE else replace(here, checks=checks)
+        yield (
+            alone(saved, bind=True, checks=checks)
+            if op.kind == Kind.RESERVE
+            else replace(here, checks=checks)
+        )
     else:
         yield replace(here, checks=tuple(of_the_pair(saved, Foreseen(saved, caps, fresh))))
 
@@ -108,7 +120,9 @@ def alone(saved: Replay, bind: bool, checks: tuple[Check, ...]) -> Candidate:
     """The graph of the step that failed, on a new allocator and devices without limit (fresh.py judges it so)."""
     trace = saved.trace
     op = trace.ops[saved.step]
-    config = next(o.other for o in reversed(trace.ops[: saved.step]) if o.kind == Kind.NEW and o.alloc == op.alloc)
+    config = next(
+        o.other for o in reversed(trace.ops[: saved.step]) if o.kind == Kind.NEW and o.alloc == op.alloc
+    )
     ops = [Op(Kind.NEW, 0, config), Op(Kind.RESERVE, 0, graph=op.graph)]
     ops += [Op(Kind.ALLOC, 0, graph=op.graph)] * bind
     return Candidate(Trace(boundless(trace.setup), trace.graphs, tuple(ops)), len(ops) - 1, checks)
@@ -131,9 +145,13 @@ def by_kind(here: Candidate) -> Iterator[Candidate]:
 def room_at_the_end(saved: Replay, fresh: Fresh) -> Iterator[Candidate]:
     """P10: the graph, and the graph with one more node that must find room in it."""
     trace, op = saved.trace, saved.trace.ops[saved.step]
-    config = next(o.other for o in reversed(trace.ops[: saved.step]) if o.kind == Kind.NEW and o.alloc == op.alloc)
+    config = next(
+        o.other for o in reversed(trace.ops[: saved.step]) if o.kind == Kind.NEW and o.alloc == op.alloc
+    )
     setup = boundless(trace.setup)
-    setup = replace(setup, types=tuple(replace(t, granularity=1) for t in setup.types), configs=(setup.configs[config],))
+    setup = replace(
+        setup, types=tuple(replace(t, granularity=1) for t in setup.types), configs=(setup.configs[config],)
+    )
     longer = with_readers(trace.graphs[op.graph])
     plan = fresh.plan_once(setup, longer, False)
     said = re.search(r"after the last node (\d+) bytes of type (\d+)", saved.message)

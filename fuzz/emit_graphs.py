@@ -45,7 +45,9 @@ class Builders:
         return self.bodies[body]
 
     def text(self) -> str:
-        return "\n".join(f"static void {name}(test_graph & g) {{\n{body}}}\n" for body, name in self.bodies.items())
+        return "\n".join(
+            f"static void {name}(test_graph & g) {{\n{body}}}\n" for body, name in self.bodies.items()
+        )
 
     @property
     def most_tensors(self) -> int:
@@ -79,7 +81,9 @@ class Builders:
             return f"weight({', '.join([*args, f'T{setup.configs[config][slot]}', *where])})"
         if t.leaf:
             return f"{'input' if t.input else 'leaf'}({', '.join([*args, *where])})"
-        args.append("{ " + ", ".join(tensor_name(s, graph.tensors[s]) for s in t.src) + " }" if t.src else "{}")
+        args.append(
+            "{ " + ", ".join(tensor_name(s, graph.tensors[s]) for s in t.src) + " }" if t.src else "{}"
+        )
         return f"{'node_inplace' if self.in_place(t) else 'node'}({', '.join([*args, *where])})"
 
     def extra(self, graph: Graph, i: int) -> list[str]:

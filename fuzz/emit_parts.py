@@ -60,4 +60,8 @@ def chosen(piece: str | Part, flags: Collection[str], named: Collection[str]) ->
     met = (c[1:] in named if c.startswith("@") else c in flags for c in piece.conditions)
     if piece.conditions and not any(met):
         return []
-    return [line for inner in piece.content for line in (chosen(inner, flags, named) if isinstance(inner, Part) else [inner])]
+    return [
+        line
+        for inner in piece.content
+        for line in (chosen(inner, flags, named) if isinstance(inner, Part) else [inner])
+    ]

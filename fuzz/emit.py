@@ -1,0 +1,202 @@
+"""A saved failure as one C++ program against ggml's public interface, checked before it is given away.
+
+The program is compiled and run against the tree whose subject failed, where it must be red (exit code not 0),
+and where there is an allocator that is right, against that one too. What was seen stands at the program's head.
+
+    emit_checks.py   what to check, by how the failure shows
+    emit_steps.py    operations as calls
+    emit_expect.py   checks as C++
+    emit_graphs.py   graphs as functions that build them
+    emit_parts.py    the helpers in fuzz/program/, only those that are needed
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ..model.records import SIZE_MAX, UNLIMITED, BufferType, Kind, Op, OpFlag, Trace
+from ..native import trees
+from ..native.tree_program import Bench, Outcome
+from ..native.trees import TreeError
+from ..spec.clauses import clause
+from .emit_checks import Candidate, EmitError, candidates
+from .emit_expect import after, before
+from .emit_graphs import BEYOND, number
+from .emit_parts import Part, part, render
+from .emit_steps import Steps, Tree
+from .judge import Judge
+from .replay import Replay
+from .subjects import Subject
+from .words import describe_op
+
+__all__ = ["EmitError", "emit_cpp"]
+
+WIDTH = 110
+HEADERS = ("ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-backend-impl.h")
+SYSTEM = ("algorithm", "climits", "cstdarg", "cstdint", "cstdio", "cstdlib", "string", "vector", "sys/mman.h")
+SHARING = {Kind.OWN, Kind.BORROW, Kind.SHRINK}
+
+
+def emit_cpp(saved: Replay, target: Subject) -> str:
+    """The program's text; its head comment says on which trees it was run and how it ended.
+
+    Raises EmitError (exit code 3) where ggml has no call that could show the failure, or where the program
+    is not red on `target` though that is a ggml tree; TreeError as trees.build does.
+    """
+    ours = not target.source  # the bundled subject failed: ggml has to show nothing
+    tree = trees.pinned() if ours else trees.locate(Path(target.source))
+    benches = [Bench(tree, variant) for variant in variants(saved, target)]
+    library = str(trees.build(tree, benches[0].variant)) if ours else target.library
+    with Judge(library) as judge:
+        found = best(saved, benches, ours, list(candidates(saved, judge.caps, judge.fresh)))
+    if found is None:
+        raise EmitError(
+            f"The program for this failure is not red on {benches[0].name}: the failure was saved on"
+            f" {saved.subject or 'another subject'}, and this subject does not show it."
+        )
+    text, outcomes = found
+    return f"{head(saved, outcomes)}\n{text}"
+
+
+def variants(saved: Replay, target: Subject) -> list[str]:
+    """Variants of the tree that a program is run on; the first is the one that must be red."""
+    pair = any(op.kind in SHARING for op in saved.trace.ops)
+    if not target.source:
+        return ["resizable"] if pair else ["plain", "resizable"]
+    return ["resizable"] if target.name == "ggml-resizable" else ["plain"]
+
+
+def best(
+    saved: Replay, benches: list[Bench], ours: bool, tries: list[Candidate]
+) -> tuple[str, list[tuple[str, Outcome]]] | None:
+    """The first program that is red on the first bench and green where the allocator is right; else the
+    first that is red. Of what failed on the bundled subject, the first program, whatever it shows."""
+    red = None
+    peer = None if ours else right(saved, benches[0])
+    for candidate in tries:
+        text = program(candidate, declared(benches[0]))
+        outcomes = [(bench.name, bench.try_out(text)) for bench in benches]
+        if ours:
+            return text, outcomes
+        if not outcomes[0][1].red:
+            continue
+        if peer is None:
+            return text, outcomes
+        outcomes.append((peer.name, peer.try_out(text)))
+        if not outcomes[-1][1].red:
+            return text, outcomes
+        red = red or (text, outcomes)
+    return red
+
+
+def right(saved: Replay, bench: Bench) -> Bench | None:
+    """The overlay of the same tree, which is right where the plain one fails; None where it does not fit."""
+    if bench.variant != "plain" or bench.sharing or any(op.kind in SHARING for op in saved.trace.ops):
+        return None
+    with suppress(TreeError):
+        return Bench(bench.tree, "resizable")
+    return None
+
+
+def declared(bench: Bench) -> Tree:
+    """What the headers say."""
+    return Tree(
+        bench.name,
+        bench.declares("ggml_gallocr_reserve_n_size"),
+        bench.declares("ggml_backend_sched_reserve_size"),
+        bench.parameters("ggml_backend_sched_new"),
+        bench.sharing == "pair",
+        bench.declares("ggml_op_alloc_size_may_expand"),
+    )
+
+
+# -- the text --------------------------------------------------------------------------
+
+
+def program(candidate: Candidate, tree: Tree) -> str:
+    """A whole program without its head. Raises EmitError where the tree has no call for an operation."""
+    steps = Steps(
+        candidate,
+        tree,
+        lambda s, _: before(s, candidate.checks),
+        lambda s, op: after(s, op, candidate.checks),
+    )
+    body = [f"    {line}" if line else "" for line in steps.main()]
+    types = candidate.trace.setup.types
+    pieces: list[str | Part] = [
+        *(f'#include "{name}"' for name in HEADERS),
+        "",
+        *(f"#include <{name}>" for name in SYSTEM),
+        "",
+        part("dummy"),
+        f"static const size_t max_tensors = {steps.builders.most_tensors}; // of a graph",
+        "",
+        part("graph"),
+        *(f'static dummy_backend T{t}("T{t}", {kind.alignment});' for t, kind in enumerate(types)),
+        f"static dummy_backend * const backends[] = {{ {', '.join(f'&T{t}' for t in range(len(types)))} }};",
+        "",
+        part("checks"),
+        *([part("sched")] if "sched" in steps.flags else []),
+        "//\n// the failure\n",
+        steps.builders.text(),
+        "int main() {",
+        *(f"    {line}" for t, kind in enumerate(types) for line in settings(t, kind)),
+        *body,
+        "",
+        '    printf("%s\\n", n_failed ? "not as expected" : "all as expected");',
+        "    return n_failed ? 1 : 0;",
+        "}",
+    ]
+    return render(
+        pieces,
+        steps.flags | abilities(candidate.trace, steps.ops) | ({"capacity"} if steps.limited else set()),
+    )
+
+
+def abilities(trace: Trace, ops: tuple[Op, ...]) -> set[str]:
+    """What the dummy backend has to be able to do."""
+    types, tensors = trace.setup.types, [t for g in trace.graphs for t in g.tensors]
+    wanted = {
+        "max_size": any(t.max_size != SIZE_MAX for t in types),
+        "granularity": any(t.granularity > 1 for t in types),
+        "fail_nth": any(op.fail_nth for op in ops),
+        "fail_types": any(op.fail_types for op in ops),
+        "weights": any(t.prealloc for t in tensors),
+        "no_weights": not any(t.prealloc for t in tensors),
+        "alloc_size": any(t.pad or t.size >= BEYOND for t in tensors),
+        "busy": any(op.flags & OpFlag.ASYNC for op in ops if op.kind == Kind.COMPUTE),
+    }
+    return {flag for flag, there in wanted.items() if there}
+
+
+def settings(t: int, kind: BufferType) -> Iterator[str]:
+    """Of a dummy backend, beyond name and alignment."""
+    for name, value, default in (
+        ("max_size", kind.max_size, SIZE_MAX),
+        ("granularity", kind.granularity, 1),
+        ("capacity", kind.capacity, UNLIMITED),
+    ):
+        if value != default:
+            yield f"T{t}.{name} = {number(value)};"
+
+
+def head(saved: Replay, outcomes: list[tuple[str, Outcome]]) -> str:
+    """The comment at the top: the clause, what was asked, what was seen, and where the program is red or green."""
+    rule, ops = clause(saved.clause), saved.trace.ops
+    asked = describe_op(ops[saved.step], saved.trace) if saved.step < len(ops) else "free everything"
+    ended = [
+        f"{'red' if o.red else 'green'} on {name}" + (f" ({o})" if o.red else "") for name, o in outcomes
+    ]
+    paragraphs = [
+        f"{rule.id}, {rule.title}: {rule.statement}",
+        f"Asked: {asked}.",
+        f"Seen:  {saved.message} (on {saved.subject}).",
+        f"This program is {', '.join(ended)}.",
+        "Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.",
+        f"Written by gallocheck {saved.gallocheck} from a saved failure.",
+    ]
+    lines = [line for p in paragraphs for line in textwrap.wrap(p, WIDTH - 3, break_long_words=False)]
+    return "".join(f"// {line}\n" for line in lines)

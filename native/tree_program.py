@@ -1,0 +1,130 @@
+"""One C++ program, compiled against a tree and run: how an emitted program is checked."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .tree_build import VARIANTS, Builder
+from .tree_files import Progress, Tree, TreeError, first, quiet, run
+
+_WORDS = {
+    signal.SIGSEGV: "segmentation fault",
+    signal.SIGBUS: "bus error",
+    signal.SIGABRT: "abort",
+    signal.SIGALRM: "it hangs",
+    signal.SIGFPE: "arithmetic fault",
+    signal.SIGILL: "illegal instruction",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ended. `code` as a shell gives it (128 + signal); `said` is what tells why, '' if nothing."""
+
+    code: int
+    said: str = ""
+
+    @property
+    def red(self) -> bool:
+        return self.code != 0
+
+    def __str__(self) -> str:
+        """'exit 139: segmentation fault', 'exit 1: FAILED: out1 is ...'."""
+        how = _WORDS.get(signal.Signals(self.code - 128), "killed") if self.code > 128 else ""
+        return ": ".join(filter(None, (f"exit {self.code}", how, self.said)))
+
+
+class Bench:
+    """A tree of a variant, its allocating part compiled (objects are shared with the subject), ready to link.
+
+    Raises TreeError as trees.build does.
+    """
+
+    def __init__(self, tree: Tree, variant: str = "plain", progress: Progress = quiet) -> None:
+        self.tree, self.variant = tree, variant
+        self.builder = Builder(tree, VARIANTS[variant], progress)
+        base = self.builder._base_sources()
+        units = [u for u in self.builder._units(base) if u.source.parent != self.builder.adapter]
+        self.objects = self.builder._compile(units)
+        self.rest: list[Path] = []
+
+    @property
+    def name(self) -> str:
+        return self.tree.name + (" with the overlay" if self.builder.variant.overlay else "")
+
+    @property
+    def sharing(self) -> str:
+        """'pair', 'group' or '': which of the contract's interfaces is declared."""
+        return self.builder._sharing().removeprefix("-DGC_HAVE_").lower()
+
+    def declares(self, name: str) -> bool:
+        return any(re.search(rf"\b{name}\b", text) for text in self.headers())
+
+    def parameters(self, function: str) -> int:
+        """How many parameters a function of the public headers has."""
+        for text in self.headers():
+            if found := re.search(rf"GGML_API[^;]*\b{function}\s*\(([^)]*)\)\s*;", text):
+                return found.group(1).count(",") + 1
+        return 0
+
+    def headers(self) -> list[str]:
+        folders = (self.tree.root / "include", self.tree.root / "src")
+        return [p.read_text(errors="replace") for f in folders for p in sorted(f.glob("ggml*.h"))]
+
+    def try_out(self, text: str, seconds: float = 20.0) -> Outcome:
+        """Compiles, links and runs the program. Raises TreeError(code 3) where it does not compile or link."""
+        with tempfile.TemporaryDirectory(prefix="gallocheck-") as folder:
+            source, program = Path(folder) / "program.cpp", Path(folder) / "program"
+            source.write_text(text)
+            self.compile(source, program)
+            return execute(program, seconds)
+
+    def compile(self, source: Path, out: Path) -> None:
+        root = self.tree.root
+        command = [self.builder.cxx, "-std=c++17", "-O0", "-w", f"-I{root / 'include'}", f"-I{root / 'src'}"]
+        if self.builder.variant.header:
+            command += ["-include", str(self.builder.adapter / self.builder.variant.header)]
+        command += ["-o", str(out), str(source), *map(str, [*self.objects, *self.rest]), "-lm", "-lpthread"]
+        done = run(command)
+        if done.returncode and "undefined" in done.stderr and not self.rest and self.builder._rest():
+            self.rest = self.builder._compile([self.builder._theirs(p) for p in self.builder._rest()])
+            self.compile(source, out)
+        elif done.returncode:
+            reason = first(r"(.*(?:\berror\b|undefined).*)", done.stderr) or first(r"(.*\S)", done.stderr)
+            raise TreeError(f"The program does not compile against {self.name}: {reason}", 3)
+
+
+def execute(program: Path, seconds: float) -> Outcome:
+    """Runs it without core dumps and without ggml's debugger; what takes longer than `seconds` hangs."""
+    env = {**os.environ, "GGML_NO_BACKTRACE": "1"}
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    try:
+        done = subprocess.run(
+            [str(program)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=env,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            preexec_fn=limit,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(128 + signal.SIGALRM)
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    said = (
+        first(r"^(FAILED: .*)", done.stdout)
+        if code == 1
+        else first(r"(GGML_ASSERT\(.*\) failed)", done.stderr)
+    )
+    return Outcome(code, said)
