@@ -1,11 +1,10 @@
-"""The memory oracle's twins: model/oracle.py against gc_oracle.h and against what the bundled subject computes."""
+"""The memory oracle: model/oracle.py against gc_oracle.h, and against what the bundled subject computes."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,22 +23,31 @@ from hypothesis import strategies as st
 from tests.shorthand import given as written
 from tests.shorthand import graph, node, out, view
 
-SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-SHIM = """
-#include "gc_oracle.h"
-void     shim_values(const gc_tensor * t, uint32_t n, uint64_t * v) { for (uint32_t i = 0; i < n; i++) v[i] = gc_value(t, i, v); }
-void     shim_fill(uint8_t * p, uint64_t size, uint64_t value) { gc_fill(p, size, value); }
-uint64_t shim_verify(const uint8_t * p, const gc_tensor * t, uint32_t i, uint64_t value) { return gc_verify(p, t, i, value); }
-uint64_t shim_digest(uint64_t h, const uint8_t * p, const gc_tensor * t, uint32_t i) { return gc_digest(h, p, t, i); }
-uint64_t shim_mix(uint64_t x) { return gc_mix(x); }
+SOME = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+DECLARED = """
+void     shim_values(const gc_tensor * t, uint32_t n, uint64_t * v);
+void     shim_fill(uint8_t * p, uint64_t size, uint64_t value);
+uint64_t shim_verify(const uint8_t * p, const gc_tensor * t, uint32_t i, uint64_t value);
+uint64_t shim_digest(uint64_t h, const uint8_t * p, const gc_tensor * t, uint32_t i);
+uint64_t shim_mix(uint64_t x);
 """
+BODIES = (
+    "{ for (uint32_t i = 0; i < n; i++) v[i] = gc_value(t, i, v); }",
+    "{ gc_fill(p, size, value); }",
+    "{ return gc_verify(p, t, i, value); }",
+    "{ return gc_digest(h, p, t, i); }",
+    "{ return gc_mix(x); }",
+)
+SHIM = '#include "gc_oracle.h"\n' + "\n".join(
+    head.rstrip(";") + body for head, body in zip(DECLARED.split("\n")[1:-1], BODIES, strict=True)
+)
 WORDS = st.integers(0, 2**64 - 1)
 LARGE = 2 * EDGE + 5 * PAGE + 100  #: bytes of a tensor of which the middle is touched once a page
 #: (offset, size) of views: in the edges, across them, in the middle, on and beside a page's first byte
 PARTS = [
     (0, 64), (EDGE - 70, 64), (EDGE - 32, 64), (EDGE - 1, 2), (EDGE, 1), (EDGE, 4000), (EDGE + 1, 4000),
-    (EDGE + PAGE, 1), (EDGE + PAGE, 4050), (EDGE + PAGE + 1, 3000), (EDGE + PAGE - 1, 4000), (EDGE + 2 * PAGE, 0),
-    (LARGE - EDGE - 10, 100), (LARGE - EDGE, 100), (LARGE - EDGE + 1, 100), (LARGE - 64, 64), (LARGE, 0),
+    (EDGE + PAGE, 1), (EDGE + PAGE, 4050), (EDGE + PAGE + 1, 3000), (EDGE + PAGE - 1, 4000),
+    (EDGE + 2 * PAGE, 0), (LARGE - EDGE - 10, 100), (LARGE - EDGE, 100), (LARGE - EDGE + 1, 100), (LARGE - 64, 64), (LARGE, 0),
 ]  # fmt: skip
 
 
@@ -55,13 +63,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> tuple[FFI, Any]:
     subprocess.run([*call, str(folder / "shim.c"), "-o", str(library)], check=True)
     ffi = FFI()
     ffi.cdef(declarations(HEADER.read_text()))
-    ffi.cdef("""
-        void     shim_values(const gc_tensor * t, uint32_t n, uint64_t * v);
-        void     shim_fill(uint8_t * p, uint64_t size, uint64_t value);
-        uint64_t shim_verify(const uint8_t * p, const gc_tensor * t, uint32_t i, uint64_t value);
-        uint64_t shim_digest(uint64_t h, const uint8_t * p, const gc_tensor * t, uint32_t i);
-        uint64_t shim_mix(uint64_t x);
-    """)
+    ffi.cdef(DECLARED)
     return ffi, ffi.dlopen(str(library))
 
 
