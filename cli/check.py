@@ -22,7 +22,7 @@ from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import ReplayError, load
 from ..fuzz.subjects import resolve
-from ..fuzz.words import describe_op, describe_trace
+from ..fuzz.words import count, describe_op, describe_trace
 from ..model.records import Cap
 from ..native.library import library_path
 from ..spec.clauses import CLAUSES, Clause, select
@@ -57,10 +57,10 @@ def run(
             return 3
         if not canaries(console, rows):
             return 3
+        gone = stale_entries(known, judge) if not clauses else []
         only = frozenset(c.id for c in rows) if clauses else None
         hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"))
         result = watch(console, hunt, seconds, traces)
-        gone = stale_entries(known, judge) if not clauses else []
     print_findings(console, result, subject, source)
     print_table(console, rows, result)
     return conclude(console, rows, result, gone, bool(clauses))
@@ -113,7 +113,8 @@ def every(period: float, say: Callable[[Result], None]) -> Callable[[Result], No
 def status(result: Result, seconds: float, traces: int | None) -> str:
     rate = result.operations / max(result.seconds, 1e-9)
     left = f"{max(0, seconds - result.seconds):.0f} s left" if traces is None else f"{result.traces}/{traces} traces"
-    return f"{result.operations} operations checked, {rate:.0f}/s, {len(result.findings)} findings, {left}"
+    found = count(len(result.findings), "finding")
+    return f"{result.operations} operations checked, {rate:.0f}/s, {found}, {left}"
 
 
 def stale_entries(known: ExpectedList, judge: Judge) -> list[str]:
@@ -152,6 +153,7 @@ def print_finding(console: Console, finding: Finding, subject: str, source: Path
 
 def print_table(console: Console, rows: list[Clause], result: Result) -> None:
     table = Table("clause", "title", "exercised", "verdict", box=None, pad_edge=False)
+    table.columns[1].no_wrap = True
     table.columns[2].justify = "right"
     found = result.by_clause()
     for clause in rows:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gallocheck.fuzz.expected import KNOWN
 from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.replay import Replay, save
-from gallocheck.model.records import BufferType, Graph, Setup, Tensor, Trace
+from gallocheck.model.records import UNLIMITED, BufferType, Graph, Setup, Tensor, Trace
 from gallocheck.native import trees
 
 from .cases import OUT, op
@@ -28,6 +28,7 @@ MORE = (
 GONE = r"touched memory that is not mapped"
 NO_BUFFER = r"aborted: .*GGML_ASSERT\(buffer\) failed"
 TWICE = r"aborted: .*GGML_ASSERT\(tensor->buffer == NULL\) failed"
+NO_SOURCE = r"aborted: .*GGML_ASSERT\(tensor->view_src->data != NULL\) failed"
 BEYOND = r"aborted: .*GGML_ASSERT\(.*addr \+ ggml_backend_buffer_get_alloc_size.*"
 
 
@@ -40,7 +41,7 @@ class Known(NamedTuple):
 
 FINDINGS = (
     Known("F08", "empty tensor that is read", "a tensor of no bytes that another reads is bound twice and aborts",
-          (rf"\w+\|\w+\|{TWICE}",)),
+          (rf"\w+\|\w+\|({TWICE}|{NO_SOURCE})",)),
     Known("F10", "size wraps to nothing", "a size near 2^64 wraps round when it is aligned and is planned as nothing",
           (r"P13\|\w+\|tensor # of # bytes was planned into .*", r"P13\|\w+\|tensor # (ends|at) .*",
            rf"(P13|G2|C2)\|ALLOC\|{BEYOND}")),
@@ -83,7 +84,9 @@ def write(subject: str, variant: str, wanted: list[tuple[Known, Case]]) -> None:
     entries = []
     with Judge(str(trees.build(tree, variant, print))) as judge:
         for known, case in wanted:
-            types = (BufferType(1 if known.id == "F12" else 32),) * (max(case.slots) + 1)
+            huge = any(t.size > 2**40 for graph in case.graphs for t in graph.tensors)
+            device = BufferType(1 if known.id == "F12" else 32, capacity=2**28 if huge else UNLIMITED)
+            types = (device,) * (max(case.slots) + 1)
             trace = Trace(Setup(types, (case.slots,)), case.graphs, case.ops)
             failed = judge.judge(trace, anew=True).failed
             if failed is None or failed.clause != case.clause:
