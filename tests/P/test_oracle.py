@@ -47,7 +47,8 @@ LARGE = 2 * EDGE + 5 * PAGE + 100  #: bytes of a tensor of which the middle is t
 PARTS = [
     (0, 64), (EDGE - 70, 64), (EDGE - 32, 64), (EDGE - 1, 2), (EDGE, 1), (EDGE, 4000), (EDGE + 1, 4000),
     (EDGE + PAGE, 1), (EDGE + PAGE, 4050), (EDGE + PAGE + 1, 3000), (EDGE + PAGE - 1, 4000),
-    (EDGE + 2 * PAGE, 0), (LARGE - EDGE - 10, 100), (LARGE - EDGE, 100), (LARGE - EDGE + 1, 100), (LARGE - 64, 64), (LARGE, 0),
+    (EDGE + 2 * PAGE, 0), (LARGE - EDGE - 10, 100), (LARGE - EDGE, 100), (LARGE - EDGE + 1, 100),
+    (LARGE - 64, 64), (LARGE, 0),
 ]  # fmt: skip
 
 
