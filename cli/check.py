@@ -25,7 +25,7 @@ from ..fuzz.subjects import resolve
 from ..fuzz.words import count, describe_op, describe_trace
 from ..model.records import Cap
 from ..native.library import library_path
-from ..spec.clauses import CLAUSES, Clause, select
+from ..spec.clauses import CLAUSES, Clause, clause, select
 
 
 def run(
@@ -139,8 +139,10 @@ def print_finding(console: Console, finding: Finding, subject: str, source: Path
     v = finding.verdict
     head = f"{v.clause} is broken" if v.sort == "broken" else "model and subject differ, no clause decides"
     console.print(f"\n[bold red]{head}[/bold red] at operation {v.step}: {v.message}", highlight=False)
+    if v.sort == "broken":
+        console.print(f"  {v.clause} {clause(v.clause).title}: {clause(v.clause).statement}", markup=False)
     if v.expected or v.seen:
-        console.print(f"  expected {v.expected}\n  seen     {v.seen}")
+        console.print(f"  expected {v.expected}\n  seen     {v.seen}", markup=False)
     console.print(describe_trace(finding.trace), markup=False)
     if v.step < len(finding.trace.ops):
         console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
@@ -156,9 +158,9 @@ def print_table(console: Console, rows: list[Clause], result: Result) -> None:
     table.columns[1].no_wrap = True
     table.columns[2].justify = "right"
     found = result.by_clause()
-    for clause in rows:
-        times = result.tally[clause.id]
-        table.add_row(clause.id, clause.title, str(times), verdict(found.get(clause.id, []), times))
+    for row in rows:
+        times = result.tally[row.id]
+        table.add_row(row.id, row.title, str(times), verdict(found.get(row.id, []), times))
     console.print()
     console.print(table)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ..model import planner
 from ..model.records import MAX_CHUNKS, Cap, Kind, Op, OpFlag, Status, Trace
-from ..model.session import Session
+from ..model.session import Session, trim
 from ..native.worker import Run, StepSeen
 from ..spec import resizable
 from ..spec.resizable import Step
@@ -54,6 +54,21 @@ class Report:
                 if verdict.sort == sort:
                     return verdict
         return None
+
+
+def sides(step: Step) -> tuple[str, str]:
+    """What the contract makes of the pair's buffers after the step, and what they are: bytes by type and chunk."""
+    if not step.reserve:
+        want = [step.s.asked[t] for t in step.types]
+        words = "the buffers as they were"
+    else:
+        want = [step.want(t) for t in step.types]
+        words = "room for the larger of the published requirements"
+    shown = "; ".join(f"type {t} {list(trim(chunks))}" for t, chunks in enumerate(want))
+    have = "; ".join(f"type {t} {list(trim(chunks))}" for t, chunks in enumerate(step.t.asked))
+    before = "; ".join(f"type {t} {list(trim(chunks))}" for t, chunks in enumerate(step.s.asked))
+    readings = f"generations {list(step.s.gen)} then {list(step.t.gen)}"
+    return f"{words}: {shown}", f"{Status(step.out.status).name.lower()}, {have} (before: {before}); {readings}"
 
 
 class Checker:
@@ -122,7 +137,8 @@ class Checker:
         found = False
         for clause, message in self.clauses(op, seen, step):
             found = True
-            yield self.verdict("broken", clause, message, op)
+            want, have = sides(step) if step is not None and clause[0] in "RG" else ("", "")
+            yield Verdict("broken", clause, message, self.at, op.kind.name, want, have)
         if self.reference is None:
             if expected == Status.MISUSE != seen.obs.status:
                 yield self.verdict("silent", "", "the caller's misuse was not noticed", op)

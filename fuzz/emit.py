@@ -52,6 +52,8 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
     library = str(trees.build(tree, benches[0].variant)) if ours else target.library
     with Judge(library) as judge:
         found = best(saved, benches, ours, list(candidates(saved, judge.caps, judge.fresh)))
+    if found is None and ours:
+        raise EmitError("The failure shows in nothing that ggml's interface lets a program see.")
     if found is None:
         raise EmitError(
             f"The program for this failure is not red on {benches[0].name}: the failure was saved on"
@@ -63,7 +65,7 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
 
 def variants(saved: Replay, target: Subject) -> list[str]:
     """Variants of the tree that a program is run on; the first is the one that must be red."""
-    pair = any(op.kind in SHARING for op in saved.trace.ops)
+    pair = saved.clause[0] == "R" or any(op.kind in SHARING for op in saved.trace.ops)
     if not target.source:
         return ["resizable"] if pair else ["plain", "resizable"]
     return ["resizable"] if target.name == "ggml-resizable" else ["plain"]
@@ -78,6 +80,8 @@ def best(
     peer = None if ours else right(saved, benches[0])
     for candidate in tries:
         text = program(candidate, declared(benches[0]))
+        if text is None:
+            continue
         outcomes = [(bench.name, bench.try_out(text)) for bench in benches]
         if ours:
             return text, outcomes
@@ -116,8 +120,11 @@ def declared(bench: Bench) -> Tree:
 # -- the text --------------------------------------------------------------------------
 
 
-def program(candidate: Candidate, tree: Tree) -> str:
-    """A whole program without its head. Raises EmitError where the tree has no call for an operation."""
+def program(candidate: Candidate, tree: Tree) -> str | None:
+    """A whole program without its head; None where nothing would be checked.
+
+    Raises EmitError where the tree has no call for an operation.
+    """
     steps = Steps(
         candidate,
         tree,
@@ -125,6 +132,8 @@ def program(candidate: Candidate, tree: Tree) -> str:
         lambda s, op: after(s, op, candidate.checks),
     )
     body = [f"    {line}" if line else "" for line in steps.main()]
+    if candidate.checks and not steps.checked:
+        return None
     types = candidate.trace.setup.types
     pieces: list[str | Part] = [
         *(f'#include "{name}"' for name in HEADERS),
@@ -150,10 +159,10 @@ def program(candidate: Candidate, tree: Tree) -> str:
         "    return n_failed ? 1 : 0;",
         "}",
     ]
-    return render(
-        pieces,
-        steps.flags | abilities(candidate.trace, steps.ops) | ({"capacity"} if steps.limited else set()),
-    )
+    flags = steps.flags | abilities(candidate.trace, steps.ops) | ({"capacity"} if steps.limited else set())
+    asked = "asked" if "granularity" in flags else "size"  # where nothing is rounded up they are the same
+    return render(pieces, flags).replace("@ASKED@", asked)
+
 
 
 def abilities(trace: Trace, ops: tuple[Op, ...]) -> set[str]:

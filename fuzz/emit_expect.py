@@ -20,13 +20,15 @@ def before(s: Steps, checks: tuple[Check, ...]) -> None:
 
 def after(s: Steps, op: Op, checks: tuple[Check, ...]) -> None:
     """All checks, as statements."""
-    addresses = [str(c[1]) for c in checks if c[0] == "placed"]
+    start = len(s.lines)
     for check in checks:
         if check[0] != "placed":
             one(s, op, check)
+    addresses = [str(c[1]) for c in checks if c[0] == "placed"]
     a = s.living.get(op.alloc)
     if a and s.shown and addresses:
         placed(s, op, a, addresses)
+    s.checked = len(s.lines) > start or ("busy",) in checks
 
 
 def one(s: Steps, op: Op, check: Check) -> None:

@@ -56,7 +56,7 @@ def render(pieces: list[str | Part], flags: Collection[str]) -> str:
 def chosen(piece: str | Part, flags: Collection[str], named: Collection[str]) -> list[str]:
     """The lines of a piece that are kept, `named` being the words of the code so far."""
     if isinstance(piece, str):
-        return piece.splitlines()
+        return piece.split("\n")
     met = (c[1:] in named if c.startswith("@") else c in flags for c in piece.conditions)
     if piece.conditions and not any(met):
         return []

@@ -55,6 +55,7 @@ class Steps:
         self.flags: set[str] = set()
         self.living: dict[int, Living] = {}
         self.lines: list[str] = []
+        self.checked = False  # whether anything is checked
         self.streams = 0
         self.computes = {op.alloc for op in self.ops if op.kind == Kind.COMPUTE}
         self.result = ""  # the variable with the last call's result
