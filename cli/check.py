@@ -42,7 +42,9 @@ def run(
 ) -> int:
     """Runs the check and prints everything; the exit code."""
     wanted = select(clauses) if clauses else CLAUSES
-    target = resolve(subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]"))
+    target = resolve(
+        subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]")
+    )
     library = str(library_path("planted")) if defect else target.library
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
@@ -70,7 +72,9 @@ def check_writable(folder: Path) -> None:
     """Findings must have a place before anything runs. Raises ReplayError."""
     there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise ReplayError(f"{folder} cannot hold replay files ({there} is no folder to write to); name another with --out.")
+        raise ReplayError(
+            f"{folder} cannot hold replay files ({there} is no folder to write to); name another with --out."
+        )
 
 
 def capabilities(caps: Cap) -> str:
@@ -86,16 +90,22 @@ def canaries(console: Console, rows: list[Clause]) -> bool:
             f"the canary of {', '.join(silent)} was not found: the check itself is broken, its result would mean nothing"
         )
         return False
-    console.print(f"canaries  {done} planted defects found and blamed on their clause in {time.monotonic() - begin:.1f} s")
+    console.print(
+        f"canaries  {done} planted defects found and blamed on their clause in {time.monotonic() - begin:.1f} s"
+    )
     return True
 
 
 def watch(console: Console, hunt: Hunt, seconds: float, traces: int | None) -> Result:
     """The hunt with a live line; on no terminal, a plain line every 10 seconds."""
     if sys.stderr.isatty():
-        with Live(Text("starting"), console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+        with Live(
+            Text("starting"), console=Console(stderr=True), refresh_per_second=4, transient=True
+        ) as live:
             return hunt.run(seconds, traces, progress=lambda r: live.update(Text(status(r, seconds, traces))))
-    return hunt.run(seconds, traces, progress=every(10, lambda r: print(status(r, seconds, traces), file=sys.stderr)))
+    return hunt.run(
+        seconds, traces, progress=every(10, lambda r: print(status(r, seconds, traces), file=sys.stderr))
+    )
 
 
 def every(period: float, say: Callable[[Result], None]) -> Callable[[Result], None]:
@@ -112,7 +122,11 @@ def every(period: float, say: Callable[[Result], None]) -> Callable[[Result], No
 
 def status(result: Result, seconds: float, traces: int | None) -> str:
     rate = result.operations / max(result.seconds, 1e-9)
-    left = f"{max(0, seconds - result.seconds):.0f} s left" if traces is None else f"{result.traces}/{traces} traces"
+    left = (
+        f"{max(0, seconds - result.seconds):.0f} s left"
+        if traces is None
+        else f"{result.traces}/{traces} traces"
+    )
     found = count(len(result.findings), "finding")
     return f"{result.operations} operations checked, {rate:.0f}/s, {found}, {left}"
 
@@ -147,7 +161,9 @@ def print_finding(console: Console, finding: Finding, subject: str, source: Path
     if v.step < len(finding.trace.ops):
         console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
     if not finding.confirmed:
-        console.print("  (it did not show again in a new process: the subject's behaviour depends on its past)")
+        console.print(
+            "  (it did not show again in a new process: the subject's behaviour depends on its past)"
+        )
     if finding.path:
         where = f" --source {source}" if source else ""
         console.print(f"  replay: gallocheck replay {finding.path} --subject {subject}{where}", markup=False)
@@ -189,7 +205,9 @@ def conclude(console: Console, rows: list[Clause], result: Result, gone: list[st
     new = [f for f in result.findings if not f.known]
     silent = [f for f in new if f.verdict.sort == "silent"]
     if silent:
-        console.print(f"{len(silent)} differences that no clause decides; the contract must say which side is right")
+        console.print(
+            f"{len(silent)} differences that no clause decides; the contract must say which side is right"
+        )
     idle = [c.id for c in rows if not result.tally[c.id] and c.id not in result.by_clause()]
     if idle:
         console.print(f"not exercised: {', '.join(idle)}; give it more time")

@@ -76,7 +76,11 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("Python", lambda: sys.version.split()[0], ""),
     ("bundled allocator", bundled, "gallocheck check cannot run; reinstall gallocheck"),
     ("planted defects", planted, "no canary: a check cannot prove that it can fail; reinstall gallocheck"),
-    ("C++ compiler", compiler, "no ggml subject can be built, no emitted program compiled; install g++ or clang"),
+    (
+        "C++ compiler",
+        compiler,
+        "no ggml subject can be built, no emitted program compiled; install g++ or clang",
+    ),
     ("CMake", cmake, "gallocheck itself cannot be rebuilt; pip install cmake"),
     ("cached ggml trees", cached_trees, "the first check of ggml fetches and builds one (about a minute)"),
     ("CUDA headers", cuda_headers, "nothing yet: the allocator runs on the emulated driver"),

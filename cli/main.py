@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -27,29 +27,42 @@ app = typer.Typer(
 console = Console(highlight=False, soft_wrap=True)
 
 #: errors that are one sentence for the user, and their exit codes where they carry none
-SENTENCES = (ExpectedError, ReplayError, UnknownSubject, TreeError, SubjectError, UnknownClause, NotProved, BadDuration)
+SENTENCES = (
+    ExpectedError,
+    ReplayError,
+    UnknownSubject,
+    TreeError,
+    SubjectError,
+    UnknownClause,
+    NotProved,
+    BadDuration,
+)
 
 SubjectName = Annotated[
     str, typer.Option("--subject", "-s", help="bundled, ggml, ggml-resizable, or a subject library's path.")
 ]
 Source = Annotated[
-    Optional[Path],  # noqa: UP007, UP045 - typer on Python 3.10
+    Path | None,
     typer.Option("--source", help="A ggml or llama.cpp checkout to build the ggml subject from."),
 ]
-Defect = Annotated[int, typer.Option("--defect", help="Switch planted defect N on (see `gallocheck defects`).")]
+Defect = Annotated[
+    int, typer.Option("--defect", help="Switch planted defect N on (see `gallocheck defects`).")
+]
 
 
 @app.command()
 def check(
-    clauses: Annotated[Optional[list[str]], typer.Argument(help="Clause ids or letters; all if none.")] = None,  # noqa: UP007, UP045
+    clauses: Annotated[list[str] | None, typer.Argument(help="Clause ids or letters; all if none.")] = None,
     subject: SubjectName = "bundled",
     source: Source = None,
-    seed: Annotated[Optional[int], typer.Option(help="Repeat a check; printed by every check.")] = None,  # noqa: UP007, UP045
+    seed: Annotated[int | None, typer.Option(help="Repeat a check; printed by every check.")] = None,
     time: Annotated[str, typer.Option("--time", "-t", help="How long, as 30s, 5m or 1h.")] = "30s",
-    traces: Annotated[Optional[int], typer.Option(help="Stop after this many traces.")] = None,  # noqa: UP007, UP045
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where replay files of findings go.")] = Path("findings"),
+    traces: Annotated[int | None, typer.Option(help="Stop after this many traces.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where replay files of findings go.")] = Path(
+        "findings"
+    ),
     expected: Annotated[
-        Optional[Path],  # noqa: UP007, UP045
+        Path | None,
         typer.Option(help="A list of expected failures (default: the one for the pinned release)."),
     ] = None,
     defect: Defect = 0,
@@ -67,7 +80,9 @@ def check(
 
 @app.command()
 def prove(
-    clauses: Annotated[Optional[list[str]], typer.Argument(help="Clause ids or letters; all of R if none.")] = None,  # noqa: UP007, UP045
+    clauses: Annotated[
+        list[str] | None, typer.Argument(help="Clause ids or letters; all of R if none.")
+    ] = None,
 ) -> None:
     """Prove the clauses of R by induction, with no bound on sizes. Exit 1: one is refuted or unknown."""
     from . import prove as job
@@ -80,7 +95,7 @@ def replay(
     file: Annotated[Path, typer.Argument(help="A replay file.")],
     subject: SubjectName = "bundled",
     source: Source = None,
-    emit: Annotated[Optional[str], typer.Option(help="cpp: write a self-contained C++ program.")] = None,  # noqa: UP007, UP045
+    emit: Annotated[str | None, typer.Option(help="cpp: write a self-contained C++ program.")] = None,
     times: Annotated[int, typer.Option(help="Run it this often and compare the verdicts.", min=1)] = 1,
     defect: Defect = 0,
 ) -> None:

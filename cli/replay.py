@@ -24,7 +24,9 @@ def run(
 ) -> int:
     """Replays and prints; 0 where the subject is right, 1 where it fails."""
     saved = load(file)
-    target = resolve(subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]"))
+    target = resolve(
+        subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]")
+    )
     if defect:
         target = Subject("planted", str(library_path("planted")))
     if emit is not None:
@@ -88,9 +90,11 @@ def indent(text: str) -> str:
 def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) -> int:
     """One line on what was seen, and whether it was the same every time."""
     first = verdicts[0]
-    same = all((v is None) == (first is None) and (v is None or v.signature == first.signature) for v in verdicts if first or True)  # type: ignore[union-attr]
+    same = len({v.signature if v else "" for v in verdicts}) == 1
     if len(verdicts) > 1:
-        console.print(f"\n{len(verdicts)} runs: {'the same verdict every time' if same else 'verdicts differ'}")
+        console.print(
+            f"\n{len(verdicts)} runs: {'the same verdict every time' if same else 'verdicts differ'}"
+        )
     if not same:
         for v in verdicts:
             console.print(f"  {v or 'holds'}", markup=False)
@@ -98,7 +102,9 @@ def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) ->
     if first is None:
         console.print("\n[green]holds[/green]: this subject does not show the fault")
         return 0
-    console.print(f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {first.message}")
+    console.print(
+        f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {first.message}"
+    )
     if first.clause != saved.clause:
         console.print(f"(saved as {saved.clause or saved.verdict})")
     return 1

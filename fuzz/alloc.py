@@ -37,7 +37,11 @@ class History:
         if op.kind in (Kind.NEW, Kind.REMAKE) and obs.status == Status.DONE:
             self.past[op.alloc] = Past()
         a = ledger.allocs.get(op.alloc)
-        if a is None or obs.status == Status.MISUSE or op.kind not in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC):
+        if (
+            a is None
+            or obs.status == Status.MISUSE
+            or op.kind not in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC)
+        ):
             return
         past, graph = self.past.setdefault(op.alloc, Past()), ledger.session.graphs[op.graph]
         if op.kind == Kind.MEASURE:
@@ -160,7 +164,10 @@ def bound(
     if fresh.places is not None and not ledger.blind and history.reserved_is(op.alloc, graph):
         for i, (now, then) in enumerate(zip(seen.places, fresh.places, strict=True)):
             if now != then and now.type >= 0 and graph.tensors[i].size:
-                yield "P9", f"tensor {i} is at {placement.spot(now)}; a new allocator puts it at {placement.spot(then)}"
+                yield (
+                    "P9",
+                    f"tensor {i} is at {placement.spot(now)}; a new allocator puts it at {placement.spot(then)}",
+                )
                 return
 
 
@@ -189,10 +196,15 @@ def trouble(op: Op, seen: StepSeen, ledger: Ledger, step: Step | None) -> Found:
         yield "P3", "bytes behind the end of a buffer were written"
     stale = step is not None and bool(step.out.touched)
     if obs.trouble & Trouble.BAD_SOURCE:
-        what = f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes from offset {obs.bad_offset} on"
+        what = (
+            f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes from offset {obs.bad_offset} on"
+        )
         yield ("R12" if stale else "P1"), what
     if obs.trouble & Trouble.BAD_OUTPUT:
-        yield ("R12" if stale else "P5"), f"output {obs.bad_node} holds wrong bytes from offset {obs.bad_offset} on"
+        yield (
+            ("R12" if stale else "P5"),
+            f"output {obs.bad_node} holds wrong bytes from offset {obs.bad_offset} on",
+        )
     a = ledger.allocs.get(op.alloc)
     if op.kind == Kind.COMPUTE and obs.status == Status.DONE and a is not None and a.bound is not None:
         want = oracle.digest(a.bound)

@@ -68,7 +68,10 @@ def sides(step: Step) -> tuple[str, str]:
     have = "; ".join(f"type {t} {list(trim(chunks))}" for t, chunks in enumerate(step.t.asked))
     before = "; ".join(f"type {t} {list(trim(chunks))}" for t, chunks in enumerate(step.s.asked))
     readings = f"generations {list(step.s.gen)} then {list(step.t.gen)}"
-    return f"{words}: {shown}", f"{Status(step.out.status).name.lower()}, {have} (before: {before}); {readings}"
+    return (
+        f"{words}: {shown}",
+        f"{Status(step.out.status).name.lower()}, {have} (before: {before}); {readings}",
+    )
 
 
 class Checker:
@@ -88,7 +91,8 @@ class Checker:
         self.open(self.most_chunks(run))
         hidden = not self.caps & Cap.EMPTY_CHUNKS and self.has_empty()
         self.ledger.blind = hidden and self.ledger.chunks > 1
-        for self.at, (op, seen) in enumerate(zip(self.trace.ops, run.steps, strict=False)):
+        for at, (op, seen) in enumerate(zip(self.trace.ops, run.steps, strict=False)):
+            self.at = at
             self.report.steps += 1
             self.report.verdicts += self.step(op, seen)
             if any(v.sort == "broken" for v in self.report.verdicts):

@@ -23,7 +23,9 @@ def describe(death: Death) -> str:
     words = {"abort": "aborted", "fault": "touched memory that is not mapped", "hang": "did not return"}
     how = words.get(death.kind, f"ended the process ({death.kind})")
     lines = [line.strip() for line in death.stderr.splitlines() if line.strip()]
-    said = next((x for x in lines if "assert" in x.lower() or "abort" in x.lower()), lines[-1] if lines else "")
+    said = next(
+        (x for x in lines if "assert" in x.lower() or "abort" in x.lower()), lines[-1] if lines else ""
+    )
     return how + (f": {short(said)}" if said else "")
 
 

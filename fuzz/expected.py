@@ -62,7 +62,9 @@ def load(path: Path) -> _File:
                 re.compile(pattern)
         return known
     except OSError as error:
-        raise ExpectedError(f"{path} cannot be read ({error.strerror}); name a list of expected failures.") from None
+        raise ExpectedError(
+            f"{path} cannot be read ({error.strerror}); name a list of expected failures."
+        ) from None
     except (msgspec.MsgspecError, re.error) as error:
         raise ExpectedError(f"{path} is no list of expected failures: {error}.") from None
 

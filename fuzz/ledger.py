@@ -47,7 +47,9 @@ class Ledger:
     def sure(self, op: Op) -> bool:
         """Whether the published requirements of all roles of the operation's pair are known."""
         a = self.allocs.get(op.alloc)
-        return not any(n in self.unsure for n, other in self.allocs.items() if a is None or other.pair is a.pair)
+        return not any(
+            n in self.unsure for n, other in self.allocs.items() if a is None or other.pair is a.pair
+        )
 
     @property
     def allocs(self) -> dict[int, Allocator]:

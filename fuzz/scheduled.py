@@ -72,7 +72,12 @@ class Books:
     def statuses(self, op: Op, obs: Observation) -> Iterator[tuple[str, str]]:
         """C2: a reservation that failed for good is told to the caller."""
         everywhere = op.fail_types == (1 << len(self.trace.setup.types)) - 1
-        if everywhere and obs.allocations and obs.status == Status.DONE and op.kind in (Kind.RESERVE, Kind.ALLOC):
+        if (
+            everywhere
+            and obs.allocations
+            and obs.status == Status.DONE
+            and op.kind in (Kind.RESERVE, Kind.ALLOC)
+        ):
             yield "C2", "every allocation failed, but the caller was told that it succeeded"
 
     def measured(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,9 @@ class Verdict:
     @property
     def signature(self) -> str:
         """Equal for findings that are most likely the same: clause, operation, message without numbers."""
-        return f"{self.clause or self.sort}|{self.op}|{re.sub(r'(#, )+#,?', '#', re.sub(r'0x[0-9a-f]+|[0-9]+', '#', self.message))}"
+        words = re.sub(r"0x[0-9a-f]+|[0-9]+", "#", self.message)
+        words = re.sub(r"(#, )+#,?", "#", words)  # lists of any length are alike
+        return f"{self.clause or self.sort}|{self.op}|{words}"
 
     def __str__(self) -> str:
         name = self.clause if self.sort == "broken" else self.sort

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from . import oracle, planner
 from .domain import Ints
+from .pair import BORROWER, OWNER, Out, RoleOp, State
 from .records import (
     MAX_ALLOCS,
     MAX_CHUNKS,
@@ -26,12 +27,13 @@ from .records import (
     Setup,
     Status,
 )
-from .pair import BORROWER, OWNER, Out, RoleOp, State
 from .resizable import Model
 
 MISUSE = Observation(Status.MISUSE)
 
-Planning = Callable[[int, Graph], planner.Plan | None]  #: (config, graph) -> its plan, None: cannot be planned
+Planning = Callable[
+    [int, Graph], planner.Plan | None
+]  #: (config, graph) -> its plan, None: cannot be planned
 
 
 class Played(NamedTuple):

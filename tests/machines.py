@@ -76,7 +76,13 @@ class AllocatorMachine(RuleBasedStateMachine):
     def new(self, alloc: int, config: int) -> None:
         self.do(Op(Kind.NEW, alloc, config % self.configs))
 
-    @rule(alloc=ALLOCS, graph=st.integers(0, 3), fail=st.integers(0, 7), nth=st.integers(0, 3), inject=st.booleans())
+    @rule(
+        alloc=ALLOCS,
+        graph=st.integers(0, 3),
+        fail=st.integers(0, 7),
+        nth=st.integers(0, 3),
+        inject=st.booleans(),
+    )
     def reserve(self, alloc: int, graph: int, fail: int, nth: int, inject: bool) -> None:
         fail, nth = (fail % (1 << self.types), nth) if inject else (0, 0)
         self.do(Op(Kind.RESERVE, alloc, graph=self.graph(graph), fail_types=fail, fail_nth=nth))

@@ -48,7 +48,7 @@ FINDINGS = (
     Known("F01", "alloc after a failed reserve", "alloc after a failed reserve binds to buffers that are gone",
           (rf"G2\|ALLOC\|{GONE}", rf"G2\|ALLOC\|{NO_BUFFER}")),
     Known("F02", "type listed twice, failed reserve", "a failed reserve leaves the second listing of a type dangling",
-          (rf"G2\|\w+\|{GONE}", rf"(G2|G5)\|close\|.*", r"G2\|\w+\|aborted: .*(free|corrupt).*")),
+          (rf"G2\|\w+\|{GONE}", r"(G2|G5)\|close\|.*", r"G2\|\w+\|aborted: .*(free|corrupt).*")),
     Known("F03", "measure frees buffers", "a measure frees buffers, and alloc after it uses none",
           (r"P12\|MEASURE\|a measure changes nothing", rf"P12\|ALLOC\|({GONE}|{NO_BUFFER}|{BEYOND})",
            r"P12\|ALLOC\|tensor # ends .*")),
