@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ..native import trees
+from ..native.trees import cache_dir
 from ..native.library import library_path
 
 
@@ -67,7 +67,7 @@ def planted() -> str:
 
 
 def cached_trees() -> str:
-    cache = trees.cache_dir()
+    cache = cache_dir()
     built = sorted(p.name for p in cache.glob("*") if p.is_dir()) if cache.is_dir() else []
     return f"{cache}: {', '.join(built)}" if built else ""
 

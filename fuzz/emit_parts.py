@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "program"
@@ -23,7 +23,7 @@ class Part:
     content: list[str | Part] = field(default_factory=list)
 
 
-@lru_cache(maxsize=None)
+@cache
 def part(name: str) -> Part:
     """A file of fuzz/program, read."""
     top = Part()

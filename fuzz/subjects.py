@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..native import trees
+from ..native.trees import build, locate, pinned
 from ..native.library import library_path
 
 NAMES = ("bundled", "ggml", "ggml-resizable")
@@ -33,9 +33,9 @@ def resolve(name: str, source: str | None, say: Callable[[str], None]) -> Subjec
     if name.startswith("ggml"):
         if name not in NAMES:
             raise UnknownSubject(unknown(name))
-        tree = trees.locate(Path(source)) if source else trees.pinned(say)
+        tree = locate(Path(source)) if source else pinned(say)
         variant = "resizable" if name == "ggml-resizable" else "plain"
-        return Subject(name, str(trees.build(tree, variant, say)), str(tree))
+        return Subject(name, str(build(tree, variant, say)), str(tree))
     if source:
         raise UnknownSubject(
             f"--source {source} goes with --subject ggml, not with {name!r}; add --subject ggml."
