@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..model import oracle, planner
-from ..model.records import Graph, Kind, Observation, Op, Status, Trouble
+from ..model.records import Graph, Kind, Observation, Op, OpFlag, Status, Trouble
 from ..model.session import Allocator
 from ..native.worker import StepSeen
 from ..spec import placement
@@ -188,6 +188,8 @@ def history_clause(op: Op, clause: str, graph: Graph, history: History) -> str:
 def trouble(op: Op, seen: StepSeen, ledger: Ledger, step: Step | None) -> Found:
     """The memory oracle: wrong bytes, whatever the books say."""
     obs = seen.obs
+    if op.flags & OpFlag.UNCHECKED and ledger.stale(op.alloc):
+        return  # the caller was told not to look
     if obs.trouble & Trouble.FREED_BUSY:
         yield "C1", "a buffer was freed while work in flight used it"
     if obs.trouble & Trouble.BAD_PREALLOC:

@@ -12,6 +12,7 @@ and where there is an allocator that is right, against that one too. What was se
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
@@ -36,7 +37,7 @@ __all__ = ["EmitError", "emit_cpp"]
 
 WIDTH = 110
 HEADERS = ("ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-backend-impl.h")
-SYSTEM = ("algorithm", "climits", "cstdarg", "cstdint", "cstdio", "cstdlib", "string", "vector", "sys/mman.h")
+SYSTEM = ("algorithm", "climits", "cstdarg", "cstdint", "cstdio", "cstdlib", "string", "vector", "sys/mman.h", "unistd.h")
 SHARING = {Kind.OWN, Kind.BORROW, Kind.SHRINK}
 
 
@@ -79,13 +80,13 @@ def best(
     red = None
     peer = None if ours else right(saved, benches[0])
     for candidate in tries:
-        text = program(candidate, declared(benches[0]))
+        text = program(candidate, declared(benches[0]), hangs="did not return" in saved.message)
         if text is None:
             continue
         outcomes = [(bench.name, bench.try_out(text)) for bench in benches]
         if ours:
             return text, outcomes
-        if not outcomes[0][1].red:
+        if not shows(outcomes[0][1], candidate):
             continue
         if peer is None:
             return text, outcomes
@@ -94,6 +95,15 @@ def best(
             return text, outcomes
         red = red or (text, outcomes)
     return red
+
+
+def shows(outcome: Outcome, candidate: Candidate) -> bool:
+    """Whether a program is red by the operation that failed, not by another."""
+    steps = re.findall(r"^(\d+\. |free everything)", outcome.errors, re.MULTILINE)
+    there = candidate.step < len(candidate.trace.ops)
+    where = f"{candidate.step}. " if there else "free everything"
+    at_end = not outcome.errors or (bool(steps) and steps[-1] == where)
+    return outcome.red and (outcome.said.startswith("FAILED") or at_end)
 
 
 def right(saved: Replay, bench: Bench) -> Bench | None:
@@ -120,7 +130,7 @@ def declared(bench: Bench) -> Tree:
 # -- the text --------------------------------------------------------------------------
 
 
-def program(candidate: Candidate, tree: Tree) -> str | None:
+def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None:
     """A whole program without its head; None where nothing would be checked.
 
     Raises EmitError where the tree has no call for an operation.
@@ -152,10 +162,11 @@ def program(candidate: Candidate, tree: Tree) -> str | None:
         "//\n// the failure\n",
         steps.builders.text(),
         "int main() {",
+        *(["    alarm(10); // it hangs", ""] if hangs else []),
         *(f"    {line}" for t, kind in enumerate(types) for line in settings(t, kind)),
         *body,
         "",
-        '    printf("%s\\n", n_failed ? "not as expected" : "all as expected");',
+        '    fprintf(stderr, "%s\\n", n_failed ? "not as expected" : "all as expected");',
         "    return n_failed ? 1 : 0;",
         "}",
     ]

@@ -65,8 +65,7 @@ class Steps:
         """The lines of main()'s body."""
         for i, op in enumerate(self.ops):
             self.one(i, op)
-        if self.step >= len(self.trace.ops):
-            self.put('step("free everything");')
+        self.put("", 'step("free everything");')
         for a in self.living.values():
             self.free(a)
         if self.step >= len(self.trace.ops):
@@ -264,7 +263,7 @@ class Steps:
         graph = self.instance(i, op.graph, a)
         self.called(i, f"ggml_{'backend_sched' if a.sched else 'gallocr'}_alloc_graph({a.name}, {graph})")
         a.graph, a.lapsed, a.was_reset = op.graph, False, False
-        if op.alloc in self.computes:
+        if any(later.kind == Kind.COMPUTE and later.alloc == op.alloc for later in self.ops[i + 1 :]):
             self.note_bound(i, a)
 
     def note_bound(self, i: int, a: Living) -> None:
@@ -276,9 +275,9 @@ class Steps:
             inner = [f"at_{target} = get_state({a.name});"]
         else:
             inner = [f"note_buffers(g{i});"]
+        if a.sched and a.bound:
+            self.put(f"{target} = nullptr; // a scheduler forgets it, even if it then fails")
         self.put(f"if (ok{i}) {{", *(f"    {x}" for x in [f"{target} = &g{i};", *inner]), "}")
-        if a.sched:
-            self.put(f"{target} = ok{i} ? {target} : nullptr;")
         a.bound = target
 
     def called(self, i: int, call: str) -> None:

@@ -202,7 +202,10 @@ class _History:
         graph = self.draw.integer(0, len(self.graphs) - 1) if kind in GRAPH_KINDS else 0
         if kind == Kind.COMPUTE:
             bound = self.alive[alloc].bound
-            flags = OpFlag.ASYNC if self.weights.sched and self.draw.boolean(0.4) else _NO_FLAG
+            if self.weights.sched:
+                flags = OpFlag.ASYNC if self.draw.boolean(0.4) else _NO_FLAG
+            else:  # without the generation check, memory that is gone is touched (R12 is load-bearing)
+                flags = OpFlag.UNCHECKED if self.draw.boolean(0.03) else _NO_FLAG
             return Op(kind, alloc, graph=graph if bound is None else bound, flags=flags)
         return self.failing(Op(kind, alloc, graph=graph))
 

@@ -82,9 +82,11 @@ def with_capacities(draw: Draw, frame: Frame, graphs: Sequence[Graph], p_limited
     if not draw.boolean(p_limited):
         return Setup(frame.types, frame.configs)
     needs = device_bytes(frame, graphs)
+    # one small device beside others without limit: an entry fails while its neighbours stand (R9)
+    small = draw.integer(0, len(needs) - 1) if draw.boolean(0.4) else None
     types = tuple(
-        replace(kind, capacity=near_need(draw, need, kind.granularity))
-        for kind, need in zip(frame.types, needs, strict=True)
+        kind if small not in (None, t) else replace(kind, capacity=near_need(draw, need, kind.granularity))
+        for t, (kind, need) in enumerate(zip(frame.types, needs, strict=True))
     )
     return Setup(types, frame.configs)
 

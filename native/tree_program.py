@@ -14,7 +14,7 @@ from pathlib import Path
 from .tree_build import VARIANTS, Builder
 from .tree_files import Progress, Tree, TreeError, first, quiet, run
 
-_WORDS = {
+_WORDS: dict[int, str] = {
     signal.SIGSEGV: "segmentation fault",
     signal.SIGBUS: "bus error",
     signal.SIGABRT: "abort",
@@ -26,10 +26,15 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended. `code` as a shell gives it (128 + signal); `said` is what tells why, '' if nothing."""
+    """How a program ended.
+
+    `code` as a shell gives it (128 + signal); `said`: the line that tells why, '' if none does; `errors`: all
+    that it wrote to stderr.
+    """
 
     code: int
     said: str = ""
+    errors: str = ""
 
     @property
     def red(self) -> bool:
@@ -37,7 +42,7 @@ class Outcome:
 
     def __str__(self) -> str:
         """'exit 139: segmentation fault', 'exit 1: FAILED: out1 is ...'."""
-        how = _WORDS.get(signal.Signals(self.code - 128), "killed") if self.code > 128 else ""
+        how = _WORDS.get(self.code - 128, "killed") if self.code > 128 else ""
         return ": ".join(filter(None, (f"exit {self.code}", how, self.said)))
 
 
@@ -122,9 +127,5 @@ def execute(program: Path, seconds: float) -> Outcome:
     except subprocess.TimeoutExpired:
         return Outcome(128 + signal.SIGALRM)
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    said = (
-        first(r"^(FAILED: .*)", done.stdout)
-        if code == 1
-        else first(r"(GGML_ASSERT\(.*\) failed)", done.stderr)
-    )
-    return Outcome(code, said)
+    said = first(r"^(FAILED: .*)", done.stderr) or first(r"(GGML_ASSERT\(.*\) failed)", done.stderr)
+    return Outcome(code, said, done.stderr)

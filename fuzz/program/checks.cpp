@@ -17,6 +17,18 @@ static dummy_buffer * find_buffer(const void * address) {
 }
 
 //]
+//[ @where
+static std::string where(const ggml_tensor * t) {
+    dummy_buffer * b = find_buffer(t->data);
+    if (!b) {
+        return t->data ? "an address that is in no buffer" : "no address";
+    }
+    const std::vector<dummy_buffer *> & all = b->backend->buffers;
+    return std::string(b->backend->name) + " buffer " + std::to_string(std::find(all.begin(), all.end(), b) - all.begin())
+        + " offset " + std::to_string((uint8_t *) t->data - b->base);
+}
+
+//]
 //[ @get_view_source
 static ggml_tensor * get_view_source(ggml_tensor * t) { return t->view_src ? t->view_src : t; }
 
@@ -49,7 +61,7 @@ static std::vector<ggml_tensor *> get_placed(const test_graph & g) {
 static void check_all_allocated(const test_graph & g) {
     for (ggml_tensor * t : get_placed(g)) {
         dummy_buffer * b = find_buffer(t->data);
-        if (expect(b, "%s is in memory that is there (its address is %p)", t->name, t->data)) {
+        if (expect(b, "%s is in a buffer that is alive (it is at %s)", t->name, where(t).c_str())) {
             const size_t offset = (uint8_t *) t->data - b->base;
             expect(get_alloc_size(t) <= b->size - offset, "%s, %zu bytes at %zu, ends inside its buffer of %zu bytes",
                    t->name, get_alloc_size(t), offset, b->size);
@@ -74,8 +86,8 @@ static void check_alignment(const test_graph & g) {
 static void check_views(const test_graph & g) {
     for (ggml_tensor * t : g.tensors) {
         if (t->view_src && ggml_nbytes(t) > 0) {
-            expect(t->data == (char *) t->view_src->data + t->view_offs, "%s is at its source's address plus %zu (it is at %p, %s at %p)",
-                   t->name, t->view_offs, t->data, t->view_src->name, t->view_src->data);
+            expect(t->data == (char *) t->view_src->data + t->view_offs, "%s is %zu bytes behind the start of %s (it is at %s, %s at %s)",
+                   t->name, t->view_offs, t->view_src->name, where(t).c_str(), t->view_src->name, where(t->view_src).c_str());
         }
     }
 }
@@ -157,8 +169,8 @@ static void check_no_overlap(const test_graph & g) {
             const lifetime a = get_lifetime(g, j), b = get_lifetime(g, i);
             const bool both_alive = a.first <= b.last && b.first <= a.last;
             expect(!both_alive || (a.last == b.first && can_reuse_memory(g, t, o)),
-                   "%s (%zu bytes at %p) does not overlap %s (%zu bytes at %p), which is %s", t->name, get_alloc_size(t), t->data,
-                   o->name, get_alloc_size(o), o->data, a.last == forever ? "needed to the end" : "still to be read");
+                   "%s (%zu bytes at %s) does not overlap %s (%zu bytes at %s), which is %s", t->name, get_alloc_size(t), where(t).c_str(),
+                   o->name, get_alloc_size(o), where(o).c_str(), a.last == forever ? "needed to the end" : "still to be read");
         }
     }
 }

@@ -6,12 +6,12 @@ static void step(const char * what) { fprintf(stderr, "%s\n", what); }
 static bool expect(bool ok, const char * format, ...) {
     if (!ok) {
         n_failed++;
-        printf("FAILED: ");
         va_list args;
         va_start(args, format);
-        vprintf(format, args);
+        fprintf(stderr, "FAILED: ");
+        vfprintf(stderr, format, args);
+        fprintf(stderr, "\n");
         va_end(args);
-        printf("\n");
     }
     return ok;
 }

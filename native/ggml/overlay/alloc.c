@@ -1,10 +1,10 @@
-/* alloc.c: the tree's graph allocator with the resizable pair added.
+/* alloc.c: the tree's graph allocator with buffers that can be shared.
  *
  * The tree's own ggml-alloc.c is included with its public functions renamed. It
  * plans; what its buffers are is decided here. While it plans it is shown buffers
  * of endless size, so that it never replaces any; while it binds it is shown those
- * of pair.c, chunk by chunk; at all other times it has none. That also mends what
- * would break the pair: a plan used for a graph that it was not made for (G4), a
+ * of roles.c, chunk by chunk; at all other times it has none. That also mends what
+ * would break sharing: a plan used for a graph that it was not made for (G4), a
  * measure that changes plan or buffers (P12), sizes that wrap round (P13).
  */
 #define ggml_gallocr_new_n           tree_gallocr_new_n
@@ -27,7 +27,7 @@
 #undef ggml_gallocr_alloc_graph
 #undef ggml_gallocr_get_buffer_size
 
-#include "pair.h"
+#include "roles.h"
 
 /* The tree's header was read under the other names. */
 ggml_gallocr_t ggml_gallocr_new(ggml_backend_buffer_type_t buft);
@@ -38,17 +38,14 @@ bool   ggml_gallocr_reserve_n(ggml_gallocr_t g, struct ggml_cgraph * graph, cons
 void   ggml_gallocr_reserve_n_size(ggml_gallocr_t g, struct ggml_cgraph * graph, const int * nodes, const int * leafs, size_t * sizes);
 bool   ggml_gallocr_alloc_graph(ggml_gallocr_t g, struct ggml_cgraph * graph);
 size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t g, int id);
-bool   ggml_gallocr_set_resizable(ggml_gallocr_t g, ggml_gallocr_t owner);
-void   ggml_gallocr_get_resizable_state(ggml_gallocr_t g, uint64_t * generation, uint64_t * shrink_generation);
-void   ggml_gallocr_request_shrink(ggml_gallocr_t g);
 
-_Static_assert(GGML_VBUFFER_MAX_CHUNKS == PAIR_CHUNKS, "the tree's number of chunks");
+_Static_assert(GGML_VBUFFER_MAX_CHUNKS == ROLE_CHUNKS, "the tree's number of chunks");
 
 /* Larger than any plan. */
 static struct ggml_backend_buffer endless_chunk = { .size = SIZE_MAX };
 
 static void show_endless(ggml_gallocr_t g, struct vbuffer * endless) {
-    for (int c = 0; c < PAIR_CHUNKS; c++) {
+    for (int c = 0; c < ROLE_CHUNKS; c++) {
         endless->chunks[c] = &endless_chunk;
     }
     for (int i = 0; i < g->n_buffers; i++) {
@@ -189,7 +186,7 @@ static void publish(ggml_gallocr_t g, struct ggml_cgraph * graph) {
     r->plan = w.at;
     r->n_plan = w.n;
     for (int i = 0; i < g->n_buffers; i++) {
-        for (int c = 0; c < PAIR_CHUNKS; c++) {
+        for (int c = 0; c < ROLE_CHUNKS; c++) {
             r->required[role_type(r, g->bufts[i])][c] = ggml_dyn_tallocr_max_size(g->buf_tallocs[i], c);
         }
     }
@@ -201,7 +198,7 @@ static bool bind(ggml_gallocr_t g, struct ggml_cgraph * graph) {
     struct vbuffer * shown = calloc(g->n_buffers, sizeof(*shown));
     for (int i = 0; i < g->n_buffers; i++) {
         const struct entry * e = r->entries[role_type(r, g->bufts[i])];
-        for (int c = 0; c < PAIR_CHUNKS; c++) {
+        for (int c = 0; c < ROLE_CHUNKS; c++) {
             shown[i].chunks[c] = e->chunks[c] ? e->chunks[c] : e->nothing;
         }
         g->buffers[i] = &shown[i];
@@ -254,7 +251,7 @@ void ggml_gallocr_reserve_n_size(
             first = first && g->bufts[j] != g->bufts[i];
         }
         sizes[i] = ok ? 0 : SIZE_MAX;
-        for (int c = 0; ok && first && c < PAIR_CHUNKS; c++) {
+        for (int c = 0; ok && first && c < ROLE_CHUNKS; c++) {
             sizes[i] += ggml_dyn_tallocr_max_size(other->buf_tallocs[i], c);
         }
     }
@@ -278,15 +275,3 @@ size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t g, int id) {
     }
     return entry_size(r->entries[role_type(r, g->bufts[id])]);
 }
-
-bool ggml_gallocr_set_resizable(ggml_gallocr_t g, ggml_gallocr_t owner) {
-    return owner ? role_borrow(role_of(g), role_of(owner)) : role_own(role_of(g));
-}
-
-void ggml_gallocr_get_resizable_state(ggml_gallocr_t g, uint64_t * generation, uint64_t * shrink_generation) {
-    const struct role * r = role_of(g);
-    *generation = r->generation;
-    *shrink_generation = r->shrink_generation;
-}
-
-void ggml_gallocr_request_shrink(ggml_gallocr_t g) { role_request_shrink(role_of(g)); }

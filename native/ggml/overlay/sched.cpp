@@ -1,7 +1,7 @@
-/* sched.cpp: the tree's scheduler with the resizable pair added.
+/* sched.cpp: the tree's scheduler with buffers that can be shared.
  *
  * Its ggml-backend.cpp is included with a few public functions renamed; these are
- * wrapped so that no buffer is replaced under work in flight, of the partner either
+ * wrapped so that no buffer is replaced under work in flight, of whoever shares it
  * (C1), and that a failed reservation leaves no half bound graph behind (C2).
  */
 #define ggml_backend_sched_reserve             tree_sched_reserve
@@ -9,7 +9,6 @@
 #define ggml_backend_sched_alloc_graph         tree_sched_alloc_graph
 #define ggml_backend_sched_graph_compute       tree_sched_graph_compute
 #define ggml_backend_sched_graph_compute_async tree_sched_graph_compute_async
-#define ggml_backend_sched_free                tree_sched_free
 
 #include "ggml-backend.cpp"
 
@@ -18,21 +17,11 @@
 #undef ggml_backend_sched_alloc_graph
 #undef ggml_backend_sched_graph_compute
 #undef ggml_backend_sched_graph_compute_async
-#undef ggml_backend_sched_free
 
-#include "overlay/resizable.h"
-#include "overlay/pair.h"
+#include "overlay/sched.h"
 #include "defects.h"
 
-#include <map>
-
 namespace {
-
-/* Schedulers that take part in a pair, by their graph allocator. */
-std::map<const void *, ggml_backend_sched_t> & resizable() {
-    static std::map<const void *, ggml_backend_sched_t> all;
-    return all;
-}
 
 void wait_for(ggml_backend_sched_t sched) {
     for (int i = 0; i < sched->n_backends; i++) {
@@ -41,14 +30,12 @@ void wait_for(ggml_backend_sched_t sched) {
 }
 
 /* C1. Not through the scheduler's own synchronize, which also chooses a copy. */
-void wait_for_pair(ggml_backend_sched_t sched) {
+void wait_for_all(ggml_backend_sched_t sched) {
     wait_for(sched);
-    const role * r = role_find(sched->galloc);
     if (GC_PLANTED(OTHER_ROLE_RUNS_ON)) return;
-    if (r->partner) {
-        auto other = resizable().find(r->partner->key);
-        if (other != resizable().end()) {
-            wait_for(other->second);
+    for (const role * r = role_find(sched->galloc)->circle->members; r; r = r->beside) {
+        if (r->sched) {
+            wait_for(static_cast<ggml_backend_sched_t>(r->sched));
         }
     }
 }
@@ -65,10 +52,9 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
 bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
 enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
 enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
-void ggml_backend_sched_free(ggml_backend_sched_t sched);
 
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph * graph) {
-    wait_for_pair(sched);
+    wait_for_all(sched);
     const bool ok = tree_sched_reserve(sched, graph);
     if (!ok) {
         ggml_backend_sched_reset(sched);
@@ -85,13 +71,13 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
 }
 
 bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph * graph) {
-    wait_for_pair(sched);
+    wait_for_all(sched);
     return tree_sched_alloc_graph(sched, graph);
 }
 
 enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched, struct ggml_cgraph * graph) {
     if (!sched->is_alloc) {
-        wait_for_pair(sched);
+        wait_for_all(sched);
     }
     return tree_sched_graph_compute_async(sched, graph);
 }
@@ -102,25 +88,10 @@ enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched, st
     return status;
 }
 
-void ggml_backend_sched_free(ggml_backend_sched_t sched) {
-    if (sched) {
-        resizable().erase(sched->galloc);
-    }
-    tree_sched_free(sched);
-}
-
-bool ggml_backend_sched_set_resizable(ggml_backend_sched_t sched, ggml_backend_sched_t owner) {
-    if (!ggml_gallocr_set_resizable(sched->galloc, owner ? owner->galloc : nullptr)) {
-        return false;
-    }
-    resizable()[sched->galloc] = sched;
-    return true;
-}
-
-void ggml_backend_sched_get_buffer_state(ggml_backend_sched_t sched, uint64_t * generation, uint64_t * shrink_generation) {
-    ggml_gallocr_get_resizable_state(sched->galloc, generation, shrink_generation);
-}
-
-void ggml_backend_sched_request_buffer_shrink(ggml_backend_sched_t sched) { ggml_gallocr_request_shrink(sched->galloc); }
-
 } // extern "C"
+
+role * sched_role(ggml_backend_sched_t sched) {
+    role * r = role_find(sched->galloc);
+    r->sched = sched;
+    return r;
+}
