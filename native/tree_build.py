@@ -41,14 +41,13 @@ class Variant:
     planted: bool = False
 
 
+_SHARING = (("ggml-alloc.c", "overlay/alloc.c"), ("ggml-backend.cpp", "overlay/sched.cpp"))
 _SHIPPED = {
     "plain": Variant("ggml"),
     "resizable": Variant(
-        "ggml-resizable",
-        "overlay/resizable.h",
-        (("ggml-alloc.c", "overlay/alloc.c"), ("ggml-backend.cpp", "overlay/sched.cpp")),
-        ("overlay/pair.c",),
+        "ggml-resizable", "overlay/resizable.h", _SHARING, ("overlay/roles.c", "overlay/resizable.cpp")
     ),
+    "group": Variant("ggml-group", "overlay/group.h", _SHARING, ("overlay/roles.c", "overlay/group.cpp")),
 }
 _PLANTED = {
     "planted": replace(_SHIPPED["plain"], name="ggml-planted", planted=True),

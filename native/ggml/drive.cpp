@@ -300,7 +300,7 @@ int32_t drive(Session & s, const gc_op & op, gc_obs & obs) {
     }
     switch (op.kind) {
         case GC_FREE:    release(s, a); return GC_DONE;
-        case GC_OWN:     return own(a);
+        case GC_OWN:     return own(s, a);
         case GC_BORROW:  return with_other(s, a, op.other);
         case GC_RESERVE:
         case GC_MEASURE:

@@ -42,7 +42,7 @@ static bool attach(Alloc & a, const Alloc * owner) {
                    : ggml_gallocr_set_resizable(a.plain, owner ? owner->plain : nullptr);
 }
 
-int32_t own(Alloc & a) {
+int32_t own(Session &, Alloc & a) {
     const bool ok = attach(a, nullptr);
     a.role |= ok;
     return ok ? GC_DONE : GC_REFUSED;
@@ -106,11 +106,17 @@ uint64_t shrink_generation(const Alloc & a) {
                    : ggml_gallocr_shared_buffers_plan_generation(handle(a));
 }
 
-/* Joining has no result: what it must not be called for is refused here. */
-static bool join(Alloc & a, std::shared_ptr<Group> group) {
-    if (a.group || a.reserved) {
-        return false;
+/* Joining has no result: what it must not be called for is refused here (R1). A reservation
+ * that failed may have left buffers of some types. */
+static bool may_join(const Session & s, const Alloc & a) {
+    bool holds = false;
+    for (const Buffer * b : s.live) {
+        holds = holds || b->pool == a.pools[b->type];
     }
+    return !a.group && !a.reserved && !holds;
+}
+
+static void join(Alloc & a, std::shared_ptr<Group> group) {
     a.group = std::move(group);
     a.role = true;
     if (a.sched) {
@@ -118,11 +124,10 @@ static bool join(Alloc & a, std::shared_ptr<Group> group) {
     } else {
         ggml_gallocr_set_shared_buffers(a.plain, handle(a));
     }
-    return true;
 }
 
-int32_t own(Alloc & a) {
-    if (a.group || a.reserved) {
+int32_t own(Session & s, Alloc & a) {
+    if (!may_join(s, a)) {
         return GC_REFUSED;
     }
     auto group = std::make_shared<Group>();
@@ -130,13 +135,33 @@ int32_t own(Alloc & a) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         group->pools[t] = a.pools[t];
     }
-    return join(a, group);
+    join(a, group);
+    a.founder = true;
+    return GC_DONE;
+}
+
+/* The judge's books know two roles that share a type, an owner and its borrower. A group
+ * has no such limits: what it would allow beyond is not asked of it. */
+static bool as_in_a_pair(const Session & s, const Alloc & a, const Alloc & owner) {
+    bool in_common = false;
+    for (int t = 0; t < (int) s.setup.n_types; t++) {
+        in_common = in_common || (has_type(s, a, t) && has_type(s, owner, t));
+    }
+    int members = 0;
+    for (const Alloc & other : s.allocs) {
+        members += other.group == owner.group;
+    }
+    return in_common && owner.founder && members == 1 && (a.sched != nullptr) == (owner.sched != nullptr);
 }
 
 int32_t borrow(Session & s, Alloc & a, Alloc & owner) {
-    if (!owner.group || !join(a, owner.group)) {
+    if (!owner.group || !may_join(s, a)) {
         return GC_REFUSED;
     }
+    if (!as_in_a_pair(s, a, owner)) {
+        return GC_MISUSE;
+    }
+    join(a, owner.group);
     for (int t = 0; t < (int) s.setup.n_types; t++) {
         if (has_type(s, a, t)) {
             a.pools[t] = a.group->pools[t];
@@ -162,7 +187,7 @@ int32_t shrink(Alloc & a) {
 uint64_t sharing_capability() { return 0; }
 uint64_t generation(const Alloc &) { return 0; }
 uint64_t shrink_generation(const Alloc &) { return 0; }
-int32_t  own(Alloc &) { return GC_MISUSE; }
+int32_t  own(Session &, Alloc &) { return GC_MISUSE; }
 int32_t  borrow(Session &, Alloc &, Alloc &) { return GC_MISUSE; }
 int32_t  shrink(Alloc &) { return GC_MISUSE; }
 

@@ -7,7 +7,7 @@
 namespace gc {
 
 uint64_t sharing_capability(); /* GC_CAP_RESIZABLE, GC_CAP_GROUP, or 0 */
-int32_t  own(Alloc & a);
+int32_t  own(Session & s, Alloc & a);
 int32_t  borrow(Session & s, Alloc & a, Alloc & owner);
 int32_t  shrink(Alloc & a);
 uint64_t generation(const Alloc & a); /* 0 where the tree has none */

@@ -114,6 +114,7 @@ struct Alloc {
     bool                      role = false; /* owner, borrower, or member of a group */
     bool                      reserved = false;
     std::shared_ptr<Group>    group;
+    bool                      founder = false; /* made the group */
     std::unique_ptr<Instance> bound;
     bool                      lapsed = false;    /* sched: it has dropped the bound graph: allocate again */
     const Graph *             forgotten = nullptr; /* sched: what was bound before a reset (C4) */
