@@ -27,7 +27,7 @@ from ..spec.resizable import Step
 from . import alloc, deaths, exact, scheduled
 from .applies import applies
 from .fresh import Fresh
-from .ledger import READINGS, Ledger
+from .ledger import Ledger, is_plain
 from .verdict import Verdict
 
 #: what a clause of R says of a plain allocator that has no generations: the clause of G it follows from
@@ -172,11 +172,12 @@ class Checker:
 
     def name(self, clause: str, step: Step) -> str:
         """The clause by which a subject is held to a rule; for a plain allocator, of G."""
-        plain = not (step.g.owner or step.h.owner or any(a[1] for a in (step.g.active, step.h.active)))
-        if plain and clause == "R12" and not self.caps & Cap.EXACT:
-            return ""  # without readings of its own, the harness decides what is outdated
-        if plain and (not self.caps & READINGS or clause == "R11"):
-            return PLAIN.get(clause, clause)
+        if not is_plain(step.g, step.h):
+            return clause
+        if not self.caps & Cap.EXACT:  # it need not have readings; the harness decides what is outdated
+            return PLAIN.get(clause, "" if clause in ("R7", "R8", "R12") else clause)
+        if clause == "R11":
+            return PLAIN[clause]
         return clause
 
     def count(self, clause: str, step: Step) -> None:

@@ -22,6 +22,11 @@ from .fresh import Fresh, huge
 READINGS = Cap.RESIZABLE | Cap.GROUP  #: subjects whose allocators have generations
 
 
+def is_plain(*pasts: Past) -> bool:
+    """Whether the pair never was more than one plain allocator, before and after a step."""
+    return not any(g.owner or g.active[BORROWER] for g in pasts)
+
+
 class Ledger:
     """Follows one session of a subject with capabilities `caps`."""
 
@@ -124,11 +129,11 @@ class Ledger:
             for t, chunks in enumerate(pad(look.asked, self.chunks)):
                 if state.uses[a.role][t]:
                     (old if a.role == BORROWER and state.behind else asked)[t] = chunks
-            if self.caps & READINGS:
-                gen[a.role], shrink[a.role] = look.generation, look.shrink_generation
+            gen[a.role], shrink[a.role] = look.generation, look.shrink_generation
             if self.caps & Cap.BREAKDOWN:
                 owned[a.role] = look.owned
-        if not self.caps & READINGS:  # a plain allocator without readings: count what was replaced
+        plain = not (state.owner or state.active[BORROWER] or played.before.active[BORROWER])
+        if not self.caps & READINGS or (plain and not self.caps & Cap.EXACT):  # count what was replaced
             moved = tuple(asked) != before.asked or tuple(old) != before.old
             gen, shrink = [n + moved for n in before.gen], list(before.shrink_gen)
         pair.state = state._replace(
