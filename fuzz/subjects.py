@@ -1,4 +1,4 @@
-"""Subjects by name: bundled, ggml, ggml-resizable, or the path of a subject library."""
+"""Subjects by name: bundled, ggml, ggml-resizable, ggml-group, or the path of a subject library."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..native.trees import build, locate, pinned
 from ..native.library import library_path
+from ..native.trees import build, locate, pinned
 
-NAMES = ("bundled", "ggml", "ggml-resizable")
+#: subjects made from a ggml tree, and the variant that each is (native/tree_build.py)
+VARIANT = {"ggml": "plain", "ggml-resizable": "resizable", "ggml-group": "group"}
+NAMES = ("bundled", *VARIANT)
 
 
 class UnknownSubject(ValueError):
@@ -34,8 +36,7 @@ def resolve(name: str, source: str | None, say: Callable[[str], None]) -> Subjec
         if name not in NAMES:
             raise UnknownSubject(unknown(name))
         tree = locate(Path(source)) if source else pinned(say)
-        variant = "resizable" if name == "ggml-resizable" else "plain"
-        return Subject(name, str(build(tree, variant, say)), str(tree))
+        return Subject(name, str(build(tree, VARIANT[name], say)), str(tree))
     if source:
         raise UnknownSubject(
             f"--source {source} goes with --subject ggml, not with {name!r}; add --subject ggml."
