@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -12,20 +12,20 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from ..fuzz import canary
-from ..fuzz.applies import applies
+from ..fuzz.applies import NotApplicable, applies
 from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import ReplayError, load
-from ..fuzz.subjects import resolve
 from ..fuzz.words import count, describe_op, describe_trace
 from ..model.records import Cap
-from ..native.library import library_path
 from ..spec.clauses import CLAUSES, Clause, clause, select
+from .target import find
 
 
 def run(
@@ -42,39 +42,54 @@ def run(
 ) -> int:
     """Runs the check and prints everything; the exit code."""
     wanted = select(clauses) if clauses else CLAUSES
-    target = resolve(
-        subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]")
-    )
-    library = str(library_path("planted")) if defect else target.library
+    target = find(console, subject, source, defect)
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
-    with Judge(library, defect) as judge:
+    with Judge(target.library, defect) as judge:
         known = for_subject(target.name, judge.describe, expected, source is not None)
-        console.print(f"subject   {target.name}: {judge.describe}")
+        rows = [c for c in wanted if applies(c.id, judge.caps)]
+        check_applies(clauses, rows, target.name)
+        console.print(f"subject   {target.name}: {judge.describe}", markup=False)
         console.print(f"declares  {capabilities(judge.caps)}")
         console.print(f"seed      {seed}")
-        rows = [c for c in wanted if applies(c.id, judge.caps)]
-        if not rows:
-            console.print("none of the clauses named applies to what this subject declares")
-            return 3
         if not canaries(console, rows):
             return 3
         gone = stale_entries(known, judge) if not clauses else []
         only = frozenset(c.id for c in rows) if clauses else None
         hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"))
         result = watch(console, hunt, seconds, traces)
-    print_findings(console, result, subject, source)
+    print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
-    return conclude(console, rows, result, gone, bool(clauses))
+    return conclude(console, rows, result, gone)
+
+
+def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
+    """Every name on the command line must select something that is checked. Raises NotApplicable."""
+    for name in named:
+        if not set(select([name])) & set(rows):
+            raise NotApplicable(
+                f"Clause {name.strip().upper()} does not apply to what the subject {subject} declares;"
+                " name another clause or subject."
+            )
 
 
 def check_writable(folder: Path) -> None:
     """Findings must have a place before anything runs. Raises ReplayError."""
     there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    try:
+        with tempfile.TemporaryDirectory(prefix=".gallocheck-", dir=there):
+            pass
+    except OSError:
         raise ReplayError(
             f"{folder} cannot hold replay files ({there} is no folder to write to); name another with --out."
-        )
+        ) from None
+
+
+def how_to_name(subject: str, source: Path | None, defect: int) -> str:
+    """The options that name this subject to another command."""
+    if defect:
+        return f" --defect {defect}"
+    return f" --subject {subject}" + (f" --source {source}" if source else "")
 
 
 def capabilities(caps: Cap) -> str:
@@ -141,18 +156,18 @@ def stale_entries(known: ExpectedList, judge: Judge) -> list[str]:
     return gone
 
 
-def print_findings(console: Console, result: Result, subject: str, source: Path | None) -> None:
+def print_findings(console: Console, result: Result, options: str) -> None:
     for finding in result.findings:
         if finding.known:
             continue
-        print_finding(console, finding, subject, source)
+        print_finding(console, finding, options)
 
 
-def print_finding(console: Console, finding: Finding, subject: str, source: Path | None) -> None:
+def print_finding(console: Console, finding: Finding, options: str) -> None:
     """The story of one failure: clause, what happened, the shrunk sequence, how to replay it."""
     v = finding.verdict
     head = f"{v.clause} is broken" if v.sort == "broken" else "model and subject differ, no clause decides"
-    console.print(f"\n[bold red]{head}[/bold red] at operation {v.step}: {v.message}", highlight=False)
+    console.print(f"\n[bold red]{head}[/bold red] at operation {v.step}: {escape(v.message)}")
     if v.sort == "broken":
         console.print(f"  {v.clause} {clause(v.clause).title}: {clause(v.clause).statement}", markup=False)
     if v.expected or v.seen:
@@ -165,8 +180,7 @@ def print_finding(console: Console, finding: Finding, subject: str, source: Path
             "  (it did not show again in a new process: the subject's behaviour depends on its past)"
         )
     if finding.path:
-        where = f" --source {source}" if source else ""
-        console.print(f"  replay: gallocheck replay {finding.path} --subject {subject}{where}", markup=False)
+        console.print(f"  replay: gallocheck replay {finding.path}{options}", markup=False)
 
 
 def print_table(console: Console, rows: list[Clause], result: Result) -> None:
@@ -191,7 +205,7 @@ def verdict(findings: list[Finding], times: int) -> str:
     return "[green]holds[/green]" if times else "[yellow]not exercised[/yellow]"
 
 
-def conclude(console: Console, rows: list[Clause], result: Result, gone: list[str], partial: bool) -> int:
+def conclude(console: Console, rows: list[Clause], result: Result, gone: list[str]) -> int:
     """The closing lines and the exit code."""
     rate = result.operations / max(result.seconds, 1e-9)
     console.print(
@@ -201,7 +215,7 @@ def conclude(console: Console, rows: list[Clause], result: Result, gone: list[st
     if result.stopped:
         console.print("stopped by Ctrl-C: the table shows what was checked until then")
     for entry in gone:
-        console.print(f"[red]expected failure gone:[/red] {entry}; take it off the list")
+        console.print(f"[red]expected failure gone:[/red] {escape(entry)}; take it off the list")
     new = [f for f in result.findings if not f.known]
     silent = [f for f in new if f.verdict.sort == "silent"]
     if silent:
@@ -213,4 +227,4 @@ def conclude(console: Console, rows: list[Clause], result: Result, gone: list[st
         console.print(f"not exercised: {', '.join(idle)}; give it more time")
     if new or gone:
         return 1
-    return 3 if idle and not partial and not result.stopped else 0
+    return 3 if idle and not result.stopped else 0

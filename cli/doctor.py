@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ..native.trees import cache_dir
 from ..native.library import library_path
+from ..native.trees import cache_dir
 
 
 def first_line(command: list[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ..fuzz.applies import NotApplicable
 from ..fuzz.expected import ExpectedError
 from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
@@ -28,6 +29,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 #: errors that are one sentence for the user, and their exit codes where they carry none
 SENTENCES = (
+    NotApplicable,
     ExpectedError,
     ReplayError,
     UnknownSubject,
@@ -57,7 +59,7 @@ def check(
     source: Source = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a check; printed by every check.")] = None,
     time: Annotated[str, typer.Option("--time", "-t", help="How long, as 30s, 5m or 1h.")] = "30s",
-    traces: Annotated[int | None, typer.Option(help="Stop after this many traces.")] = None,
+    traces: Annotated[int | None, typer.Option(help="Stop after this many traces.", min=1)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where replay files of findings go.")] = Path(
         "findings"
     ),

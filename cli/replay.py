@@ -10,13 +10,13 @@ from rich.table import Table
 from ..fuzz.judge import Judge
 from ..fuzz.ledger import Ledger
 from ..fuzz.replay import Replay, load
-from ..fuzz.subjects import Subject, resolve
+from ..fuzz.subjects import Subject
 from ..fuzz.verdict import Verdict
 from ..fuzz.words import describe_graph, describe_observation, describe_op, describe_place, describe_setup
 from ..model.records import MAX_CHUNKS, Cap, Kind, Trace
 from ..model.session import Session
-from ..native.library import library_path
 from ..native.worker import Run
+from .target import find
 
 
 def run(
@@ -24,17 +24,15 @@ def run(
 ) -> int:
     """Replays and prints; 0 where the subject is right, 1 where it fails."""
     saved = load(file)
-    target = resolve(
-        subject, str(source) if source else None, lambda text: console.print(f"[dim]{text}[/dim]")
-    )
-    if defect:
-        target = Subject("planted", str(library_path("planted")))
+    target = find(console, subject, source, defect)
     if emit is not None:
         return emit_program(saved, target, emit)
     with Judge(target.library, defect) as judge:
         verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(times)]
-        console.print(f"subject  {target.name}: {judge.describe}")
-        console.print(f"saved    {saved.clause or saved.verdict}: {saved.message} (on {saved.subject})\n")
+        console.print(f"subject  {target.name}: {judge.describe}", markup=False)
+        console.print(
+            f"saved    {saved.clause or saved.verdict}: {saved.message} (on {saved.subject})\n", markup=False
+        )
         show(console, judge, saved, verdicts[-1])
     return conclude(console, saved, verdicts)
 
@@ -103,10 +101,10 @@ def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) ->
         console.print("\n[green]holds[/green]: this subject does not show the fault")
         return 0
     console.print(
-        f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {first.message}"
+        f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {escape(first.message)}"
     )
     if first.clause != saved.clause:
-        console.print(f"(saved as {saved.clause or saved.verdict})")
+        console.print(f"(saved as {saved.clause or saved.verdict})", markup=False)
     return 1
 
 

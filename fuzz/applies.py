@@ -5,6 +5,12 @@ from __future__ import annotations
 from ..model.records import Cap
 
 
+class NotApplicable(ValueError):
+    """Clauses were named that the subject is not held to; one sentence; the check could not run."""
+
+    exit_code = 3
+
+
 def applies(clause: str, caps: Cap) -> bool:
     """Whether a subject of these capabilities is held to the clause."""
     if not clause:

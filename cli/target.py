@@ -1,0 +1,26 @@
+"""The subject that a command line names: a subject by name, or the bundled one with a planted defect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from ..fuzz.subjects import Subject, UnknownSubject, resolve
+from ..native.library import library_path
+
+
+def find(console: Console, subject: str, source: Path | None, defect: int) -> Subject:
+    """Finds or builds it, and says what takes time. Raises UnknownSubject, TreeError."""
+    if defect and (subject != "bundled" or source):
+        raise UnknownSubject(
+            f"--defect {defect} is planted in the bundled allocator alone; leave --subject and --source out."
+        )
+    if defect:
+        return Subject("planted", str(library_path("planted")))
+    return resolve(
+        subject,
+        str(source) if source else None,
+        lambda text: console.print(f"[dim]{escape(text)}[/dim]"),
+    )
