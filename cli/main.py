@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from ..fuzz.applies import NotApplicable
+from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
 from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
@@ -29,6 +30,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 #: errors that are one sentence for the user, and their exit codes where they carry none
 SENTENCES = (
+    EmitError,
     NotApplicable,
     ExpectedError,
     ReplayError,
@@ -143,7 +145,7 @@ def run() -> None:
         app(standalone_mode=True)
     except SENTENCES as error:
         print(f"gallocheck: {error}", file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 2))
+        sys.exit(getattr(error, "exit_code", getattr(error, "code", 2)))
     except KeyboardInterrupt:
         print("gallocheck: stopped", file=sys.stderr)
         sys.exit(130)
