@@ -30,7 +30,7 @@ from .emit_parts import Part, part, render
 from .emit_steps import Steps, Tree
 from .judge import Judge
 from .replay import Replay
-from .subjects import Subject
+from .subjects import VARIANT, Subject
 from .words import describe_op
 
 __all__ = ["EmitError", "emit_cpp"]
@@ -69,7 +69,7 @@ def variants(saved: Replay, target: Subject) -> list[str]:
     pair = saved.clause[0] == "R" or any(op.kind in SHARING for op in saved.trace.ops)
     if not target.source:
         return ["resizable"] if pair else ["plain", "resizable"]
-    return ["resizable"] if target.name == "ggml-resizable" else ["plain"]
+    return [VARIANT.get(target.name, "plain")]
 
 
 def best(
@@ -122,7 +122,7 @@ def declared(bench: Bench) -> Tree:
         bench.declares("ggml_gallocr_reserve_n_size"),
         bench.declares("ggml_backend_sched_reserve_size"),
         bench.parameters("ggml_backend_sched_new"),
-        bench.sharing == "pair",
+        bench.sharing,
         bench.declares("ggml_op_alloc_size_may_expand"),
     )
 

@@ -12,6 +12,7 @@ A check is a tuple of its kind and what it needs; emit_steps.py writes each as C
     ("large_enough",)                  no tensor needs more than the largest buffer of its type
     ("current",), ("outdated",)        whether the bound graph's generation is still the present one
     ("busy",)                          no buffer is freed under work in flight: the device itself notices
+    ("look",)                          the allocator is asked for its sizes
     ("no_more", 0, 1, 0)               allocator 1 reports no more bytes than 0 for slot 0
 """
 
@@ -88,6 +89,8 @@ def candidates(saved: Replay, caps: Cap, fresh: Fresh) -> Iterator[Candidate]:
     here = Candidate(saved.trace, saved.step)
     if re.match(DEATHS, saved.message):
         yield here
+        if saved.step < len(saved.trace.ops):  # an allocator is looked at after each operation
+            yield replace(here, checks=(("look",),))
         yield from by_kind(here)
         return
     if saved.step >= len(saved.trace.ops):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..model.records import Kind, Op
 from .emit_checks import Check
 from .emit_graphs import number
-from .emit_steps import Living, Steps
+from .emit_sharing import Living
+from .emit_steps import Steps
 
 
 def before(s: Steps, checks: tuple[Check, ...]) -> None:
@@ -14,8 +15,8 @@ def before(s: Steps, checks: tuple[Check, ...]) -> None:
         s.flags.add("counts")
         s.put("const int allocated = n_allocated, freed = n_freed;")
     for n in sorted({int(str(c[1])) for c in checks if c[0] == "state"}):
-        if n in s.living and s.living[n].attached:
-            s.put(f"const buffer_state before{n} = get_state({s.living[n].name});")
+        if n in s.living and s.living[n].shares:
+            s.put(f"const buffer_state before{n} = {s.state(s.living[n])};")
 
 
 def after(s: Steps, op: Op, checks: tuple[Check, ...]) -> None:
@@ -45,6 +46,9 @@ def one(s: Steps, op: Op, check: Check) -> None:
             s.put(f"check_buffers(T{t}, {row(sizes)});")
     elif kind in ("reported", "measured") and a:
         by_slot(s, str(kind), a, tuple(rest[0]))  # type: ignore[arg-type]
+    elif kind == "look" and a:
+        for k in range(a.n_slots):
+            s.put(f'fprintf(stderr, "   entry {k} has %zu bytes\\n", {has(a, k)});')
     elif kind == "state":
         state(s, int(str(rest[0])), str(rest[1]), str(rest[2]))
     elif kind == "large_enough" and a and s.shown and s.result.startswith("ok"):
@@ -63,24 +67,26 @@ def row(sizes: object) -> str:
 def by_slot(s: Steps, kind: str, a: Living, want: tuple[int, ...]) -> None:
     """Bytes measured or reported for each entry of the allocator's list of buffer types."""
     for k, n in enumerate(want):
-        if kind == "measured":
-            have = f"{s.result}[{k}]"
-        elif a.sched:
-            have = f"ggml_backend_sched_get_buffer_size({a.name}, {a.backends}[{k}])"
-        else:
-            have = f"ggml_gallocr_get_buffer_size({a.name}, {k})"
+        have = f"{s.result}[{k}]" if kind == "measured" else has(a, k)
         text = f"{number(n)} bytes are {kind} for entry {k} of the list (there are %zu)"
         s.put(f'expect({have} == {number(n)}, "{text}", {have});')
+
+
+def has(a: Living, k: int) -> str:
+    """The call for the bytes of entry k."""
+    if a.sched:
+        return f"ggml_backend_sched_get_buffer_size({a.name}, {a.backends}[{k}])"
+    return f"ggml_gallocr_get_buffer_size({a.name}, {k})"
 
 
 def state(s: Steps, n: int, what: str, relation: str) -> None:
     """What allocator n reads; only those that take part in a pair have readings."""
     a = s.living.get(n)
-    if a is None or not a.attached:
+    if a is None or not a.shares:
         return
     words = {">": "goes up", "==": "stays", ">=": "does not go down"}[relation]
     label = "the shrink generation" if what == "shrink" else "the generation"
-    now = f"get_state({a.name}).{what}"
+    now = f"{s.state(a)}.{what}"
     values = f"(unsigned long long) before{n}.{what}, (unsigned long long) {now}"
     text = f"{label} that {a.name} reads {words} (from %llu to %llu)"
     s.put(f'expect({now} {relation} before{n}.{what}, "{text}", {values});')
@@ -88,9 +94,9 @@ def state(s: Steps, n: int, what: str, relation: str) -> None:
 
 def current(s: Steps, a: Living, want: bool) -> None:
     """R12: whoever holds a bound graph finds out by the generation whether it is still good."""
-    if not a.bound or not a.attached:
+    if not a.bound or not a.shares:
         return
-    same = f"get_state({a.name}).generation == at_{a.bound}.generation"
+    same = f"{s.state(a)}.generation == at_{a.bound}.generation"
     said = (
         "has not changed: the graph is still good" if want else "has changed: memory of the graph was freed"
     )
@@ -100,7 +106,7 @@ def current(s: Steps, a: Living, want: bool) -> None:
 
 def no_more(s: Steps, old: int, new: int, slot: int) -> None:
     """P10."""
-    have, want = (f"ggml_gallocr_get_buffer_size({s.living[n].name}, {slot})" for n in (new, old))
+    have, want = (has(s.living[n], slot) for n in (new, old))
     text = "the last node finds room that others have left: %zu bytes are enough (it takes %zu)"
     s.put(f'expect({have} <= {want}, "{text}", {want}, {have});')
 
@@ -118,7 +124,7 @@ def placed(s: Steps, op: Op, a: Living, names: list[str]) -> None:
         for line in (fresh(s, op, a) if n == "check_same_offsets" else [f"{n}({s.shown});"])
     ]
     when = s.result if op.kind == Kind.ALLOC else a.bound
-    if op.kind == Kind.COMPUTE and not a.attached:
+    if op.kind == Kind.COMPUTE and not a.shares:
         when += f" && !is_stale({s.shown})"
     if when and body:
         s.put(f"if ({when}) {{", *(f"    {line}" for line in body), "}")

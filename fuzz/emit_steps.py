@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..model.records import UNLIMITED, Kind, Op, OpFlag
 from .emit_checks import Candidate, EmitError
 from .emit_graphs import Builders, number
+from .emit_sharing import Living, Sharing, attach, flag, shrink, state
 from .words import describe_op
 
 
@@ -19,29 +20,11 @@ class Tree:
     measures: bool
     sched_measures: bool
     sched_parameters: int
-    pair: bool
+    sharing: Sharing
     inplace_may_expand: bool
 
 
 Writer = Callable[["Steps", Op], None]  #: writes what comes before or after the operation that failed
-
-
-@dataclass
-class Living:
-    """An allocator as the program knows it. `bound`: the program's variable for the bound graph, '' if none yet."""
-
-    name: str
-    config: int
-    n_slots: int
-    sched: bool
-    backends: str = ""
-    attached: list[str] = field(
-        default_factory=list
-    )  # variables that tell whether it became owner or borrower
-    bound: str = ""
-    graph: int = -1  # what it was asked to bind last
-    lapsed: bool = False  # scheduler: it has dropped that graph since, and has to bind it again
-    was_reset: bool = False
 
 
 class Steps:
@@ -55,6 +38,7 @@ class Steps:
         self.flags: set[str] = set()
         self.living: dict[int, Living] = {}
         self.lines: list[str] = []
+        self.groups: list[str] = []
         self.checked = False  # whether anything is checked
         self.streams = 0
         self.computes = {op.alloc for op in self.ops if op.kind == Kind.COMPUTE}
@@ -68,6 +52,7 @@ class Steps:
         self.put("", 'step("free everything");')
         for a in self.living.values():
             self.free(a)
+        self.put(*(f"ggml_gallocr_shared_buffers_free({group});" for group in self.groups))
         if self.step >= len(self.trace.ops):
             self.after(self, Op(Kind.LOOK))
         return self.lines
@@ -107,7 +92,7 @@ class Steps:
         a = self.living[op.alloc]
         if op.kind in (Kind.SYNC, Kind.RESET) and not a.sched:
             return None
-        if op.kind == Kind.SHRINK and not a.attached:
+        if op.kind == Kind.SHRINK and not a.shares:
             return None
         if op.kind == Kind.BORROW:
             other = self.living.get(op.other)
@@ -144,7 +129,7 @@ class Steps:
         name = f"{'sched' if sched else 'galloc'}{op.alloc}" + (
             f"_{i}" if f"c{op.alloc} =" in "".join(self.lines) else ""
         )
-        a = self.living[op.alloc] = Living(name, op.other, len(slots), sched)
+        a = self.living[op.alloc] = Living(name, op.other, slots, sched)
         types = ", ".join(f"&T{t}.buffer_type" for t in slots)
         if sched:
             self.new_sched(a, i, op, types)
@@ -185,33 +170,28 @@ class Steps:
         else:
             self.put(f"ggml_gallocr_free({a.name});")
 
-    def attach(self, i: int, op: Op, owner: str) -> None:
-        a = self.needs_pair(op)
-        call = "ggml_backend_sched_set_resizable" if a.sched else "ggml_gallocr_set_resizable"
-        self.put(f"bool ok{i} = {call}({a.name}, {owner});", f"(void) ok{i};")
-        a.attached.append(f"ok{i}")
-        self.result = f"ok{i}"
+    def attach(self, i: int, op: Op, owner: Living | None) -> None:
+        a = self.living[op.alloc]
+        members = sum(owner is not None and x.group == owner.group for x in self.living.values())
+        lines = attach(self.tree.sharing, self.tree.name, a, owner, i, members)
+        if lines:
+            self.put(*lines)
+            self.result = f"ok{i}" if a.attached else ""
+            self.groups += [a.group] if a.founder else []
 
     def own(self, i: int, op: Op) -> None:
-        self.attach(i, op, "NULL")
+        self.attach(i, op, None)
 
     def borrow(self, i: int, op: Op) -> None:
-        self.attach(i, op, self.living[op.other].name)
+        self.attach(i, op, self.living[op.other])
 
     def shrink(self, i: int, op: Op) -> None:
-        a = self.needs_pair(op)
-        call = "ggml_backend_sched_request_buffer_shrink" if a.sched else "ggml_gallocr_request_shrink"
-        self.put(f"if ({' || '.join(a.attached)}) {{", f"    {call}({a.name});", "}")
+        self.put(*shrink(self.living[op.alloc]))
 
-    def needs_pair(self, op: Op) -> Living:
-        a = self.living[op.alloc]
-        if not self.tree.pair:
-            raise EmitError(
-                f"The failure needs an owner or a borrower, and the headers of {self.tree.name} do not declare the"
-                " resizable pair; replay it with --subject ggml-resizable."
-            )
-        self.flags.add("sched_pair" if a.sched else "pair")
-        return a
+    def state(self, a: Living) -> str:
+        """The expression for what an owner or a borrower reads."""
+        self.flags.add(flag(a))
+        return state(a)
 
     def remake(self, i: int, op: Op) -> None:
         raise EmitError(
@@ -233,6 +213,7 @@ class Steps:
 
     def reserve(self, i: int, op: Op) -> None:
         a = self.living[op.alloc]
+        a.planned |= op.kind != Kind.MEASURE
         graph = self.instance(i, op.graph, a)
         if a.sched:
             call = f"ggml_backend_sched_reserve({a.name}, {graph})"
@@ -260,6 +241,7 @@ class Steps:
 
     def alloc(self, i: int, op: Op) -> None:
         a = self.living[op.alloc]
+        a.planned |= op.kind != Kind.MEASURE
         graph = self.instance(i, op.graph, a)
         self.called(i, f"ggml_{'backend_sched' if a.sched else 'gallocr'}_alloc_graph({a.name}, {graph})")
         a.graph, a.lapsed, a.was_reset = op.graph, False, False
@@ -269,10 +251,10 @@ class Steps:
     def note_bound(self, i: int, a: Living) -> None:
         """The program keeps what was bound, and the generation that was read then (R12)."""
         target = f"bound_{a.name}"
-        if a.attached:
+        if a.shares:
             if not a.bound:
                 self.put(f"buffer_state at_{target} = {{}};")
-            inner = [f"at_{target} = get_state({a.name});"]
+            inner = [f"at_{target} = {self.state(a)};"]
         else:
             inner = [f"note_buffers(g{i});"]
         if a.sched and a.bound:
@@ -288,11 +270,8 @@ class Steps:
         """What is bound and still current is run; a scheduler that has forgotten it binds it again (C4)."""
         a = self.living[op.alloc]
         self.flags.add("compute")
-        current = (
-            f"get_state({a.name}).generation == at_{a.bound}.generation"
-            if a.attached
-            else f"!is_stale(*{a.bound})"
-        )
+        same = f"{self.state(a)}.generation == at_{a.bound}.generation" if a.shares else ""
+        current = same or f"!is_stale(*{a.bound})"
         when = a.bound if op.flags & OpFlag.UNCHECKED else f"{a.bound} && {current}"
         self.shown = f"*{a.bound}"
         if not a.sched:

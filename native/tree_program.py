@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from .tree_build import VARIANTS, Builder
 from .tree_files import Progress, Tree, TreeError, first, quiet, run
@@ -62,12 +63,15 @@ class Bench:
 
     @property
     def name(self) -> str:
-        return self.tree.name + (" with the overlay" if self.builder.variant.overlay else "")
+        """'ggml 0.15.3', 'ggml 0.15.3 with the overlay'."""
+        overlay = {"resizable": " with the overlay", "group": " with the overlay of a shared group"}
+        return self.tree.name + overlay.get(self.variant, "")
 
     @property
-    def sharing(self) -> str:
-        """'pair', 'group' or '': which of the contract's interfaces is declared."""
-        return self.builder._sharing().removeprefix("-DGC_HAVE_").lower()
+    def sharing(self) -> Literal["pair", "group", ""]:
+        """Which of the contract's interfaces the headers declare."""
+        define = self.builder._sharing()
+        return "pair" if define.endswith("PAIR") else "group" if define.endswith("GROUP") else ""
 
     def declares(self, name: str) -> bool:
         return any(re.search(rf"\b{name}\b", text) for text in self.headers())

@@ -297,9 +297,11 @@ static void touch_all(const test_graph & g) {
 }
 
 //]
-//[ pair
+//[ @buffer_state
 struct buffer_state { uint64_t generation, shrink; };
 
+//]
+//[ pair_state
 static buffer_state get_state(ggml_gallocr_t galloc) {
     buffer_state s;
     ggml_gallocr_get_resizable_state(galloc, &s.generation, &s.shrink);
@@ -307,13 +309,23 @@ static buffer_state get_state(ggml_gallocr_t galloc) {
 }
 
 //]
-//[ sched_pair
-struct buffer_state { uint64_t generation, shrink; };
-
+//[ sched_pair_state
 static buffer_state get_state(ggml_backend_sched_t sched) {
     buffer_state s;
     ggml_backend_sched_get_buffer_state(sched, &s.generation, &s.shrink);
     return s;
+}
+
+//]
+//[ group_state
+static buffer_state get_state(ggml_gallocr_shared_buffers_t group) {
+    return { ggml_gallocr_shared_buffers_generation(group), ggml_gallocr_shared_buffers_plan_generation(group) };
+}
+
+//]
+//[ sched_group_state
+static buffer_state get_state(ggml_backend_sched_t sched) {
+    return { ggml_backend_sched_shared_buffers_generation(sched), ggml_backend_sched_shared_buffers_plan_generation(sched) };
 }
 
 //]

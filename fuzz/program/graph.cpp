@@ -70,7 +70,7 @@ struct test_graph {
         ggml_backend_buffer_i iface = {};
         iface.get_base    = [](ggml_backend_buffer_t b) { return b->context; };
         iface.free_buffer = [](ggml_backend_buffer_t b) { free(b->context); };
-        t->buffer = ggml_backend_buffer_init(&backend.weight_type, iface, aligned_alloc(4096, size / 4096 * 4096 + 4096), size);
+        t->buffer = ggml_backend_buffer_init(&backend.weight_type, iface, aligned_alloc(4096, size / 4096 * 4096 + 4096), size + 1);
         t->data   = ggml_backend_buffer_get_base(t->buffer);
         ggml_backend_buffer_set_usage(t->buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
         weights.push_back(t);
