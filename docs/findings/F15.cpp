@@ -1,0 +1,316 @@
+// C2, failure is a status: A failed reservation reaches the caller as a status, never as a crash, and nothing
+// was computed.
+// Asked: reserve graph 0 (61 tensors, 488 bytes) by allocator 0.
+// Seen:  aborted: ggml-backend.cpp:1367: GGML_ASSERT(n_inputs < GGML_SCHED_MAX_SPLIT_INPUTS) failed (on ggml
+// 0.15.3).
+// This program is red on ggml 0.15.3 (exit 134: abort: GGML_ASSERT(n_inputs < GGML_SCHED_MAX_SPLIT_INPUTS)
+// failed), red on ggml 0.15.3 with the overlay (exit 134: abort: GGML_ASSERT(n_inputs <
+// GGML_SCHED_MAX_SPLIT_INPUTS) failed).
+// Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
+// Written by gallocheck 0.1.0 from a saved failure.
+
+#include "ggml.h"
+#include "ggml-alloc.h"
+#include "ggml-backend.h"
+#include "ggml-backend-impl.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int n_failed = 0;
+
+static void step(const char * what) { fprintf(stderr, "%s\n", what); }
+
+//
+// dummy backend: its memory is gone for good once it is freed, so that stale use faults
+
+struct dummy_backend;
+
+struct dummy_buffer {
+    dummy_backend * backend;
+    uint8_t *       base;
+    size_t          size;
+    bool            alive = true;
+};
+
+struct dummy_backend {
+    const char * name;
+    size_t       alignment;
+
+    ggml_backend_buffer_type buffer_type = {};
+    ggml_backend_device      device = {}, cpu = {};
+
+    std::vector<dummy_buffer *> buffers; // alive, in order of allocation
+
+    dummy_backend(const char * name, size_t alignment);
+};
+
+static void dummy_backend_buffer_free(ggml_backend_buffer_t buffer) {
+    dummy_buffer * b = (dummy_buffer *) buffer->context;
+    GGML_ASSERT(b->alive);
+    b->alive = false;
+    std::vector<dummy_buffer *> & all = b->backend->buffers;
+    all.erase(std::find(all.begin(), all.end(), b));
+    mprotect(b->base, b->size, PROT_NONE); // not unmapped: nothing else ever gets the address
+}
+
+static void * dummy_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
+    return ((dummy_buffer *) buffer->context)->base;
+}
+
+static bool dummy_backend_buffer_cpy_tensor(ggml_backend_buffer_t, const ggml_tensor *, ggml_tensor *) {
+    return true; // contents do not matter here
+}
+
+static ggml_backend_buffer_t dummy_backend_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+    dummy_backend * backend = (dummy_backend *) buft->context;
+    if (size > SIZE_MAX / 2) {
+        return nullptr;
+    }
+    const size_t page = 4096; // one more page, behind the end, stays shut
+    void * base = mmap(nullptr, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        return nullptr;
+    }
+    mprotect(base, size, PROT_READ | PROT_WRITE);
+
+    dummy_buffer * b = new dummy_buffer();
+    b->backend = backend;
+    b->base    = (uint8_t *) base;
+    b->size    = size;
+    backend->buffers.push_back(b);
+
+    ggml_backend_buffer_i iface = {};
+    iface.free_buffer = dummy_backend_buffer_free;
+    iface.get_base    = dummy_backend_buffer_get_base;
+    iface.cpy_tensor  = dummy_backend_buffer_cpy_tensor;
+    return ggml_backend_buffer_init(buft, iface, b, size);
+}
+
+static const char * dummy_backend_get_name(ggml_backend_buffer_type_t buft) {
+    return ((dummy_backend *) buft->context)->name;
+}
+
+static size_t dummy_backend_get_alignment(ggml_backend_buffer_type_t buft) {
+    return ((dummy_backend *) buft->context)->alignment;
+}
+
+static bool dummy_backend_is_host(ggml_backend_buffer_type_t) { return false; }
+
+dummy_backend::dummy_backend(const char * name, size_t alignment) : name(name), alignment(alignment) {
+    buffer_type.context             = this;
+    buffer_type.iface.get_name      = dummy_backend_get_name;
+    buffer_type.iface.alloc_buffer  = dummy_backend_alloc_buffer;
+    buffer_type.iface.get_alignment = dummy_backend_get_alignment;
+    buffer_type.iface.is_host       = dummy_backend_is_host;
+    buffer_type.device              = &device;
+    for (ggml_backend_device * dev : { &device, &cpu }) {
+        dev->context             = this;
+        dev->iface.get_name      = [](ggml_backend_dev_t d) { return ((dummy_backend *) d->context)->name; };
+        dev->iface.supports_op   = [](ggml_backend_dev_t, const ggml_tensor *) { return true; };
+        dev->iface.supports_buft = [](ggml_backend_dev_t d, ggml_backend_buffer_type_t buft) { return buft->context == d->context; };
+        dev->iface.get_buffer_type = [](ggml_backend_dev_t d) { return &((dummy_backend *) d->context)->buffer_type; };
+    }
+    device.iface.get_type = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
+    cpu.iface.get_type    = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_CPU; };
+}
+
+static const size_t max_tensors = 61; // of a graph
+
+//
+// graphs: tensors are made by hand, because an allocator looks at nothing but sizes, sources, views, flags, and
+// whether an operation may work in place (GGML_OP_ADD may, GGML_OP_MUL_MAT may not)
+
+struct test_graph {
+    ggml_context * ctx;
+    ggml_cgraph *  graph;
+    std::vector<ggml_tensor *> tensors; // in order of execution
+    std::vector<int>           ids;     // where each should go: an index in the allocator's list of buffer types
+
+    explicit test_graph(void (*build)(test_graph &)) {
+        ggml_init_params params = {};
+        params.mem_size = max_tensors * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_tensors, false);
+        params.no_alloc = true;
+        ctx   = ggml_init(params);
+        graph = ggml_new_graph_custom(ctx, max_tensors, false);
+        build(*this);
+        for (bool leafs : { true, false }) {
+            for (size_t i = 0; i < tensors.size(); i++) {
+                if ((tensors[i]->op == GGML_OP_NONE) == leafs) {
+                    ggml_build_forward_expand(graph, tensors[i]);
+                }
+            }
+        }
+    }
+
+    test_graph(const test_graph &) = delete;
+
+    ~test_graph() {
+        ggml_free(ctx);
+    }
+
+    ggml_tensor * leaf(const char * name, size_t size, int id = 0) {
+        ggml_tensor * t = ggml_new_tensor_1d(ctx, GGML_TYPE_I8, size);
+        ggml_set_name(t, name);
+        tensors.push_back(t);
+        ids.push_back(id);
+        return t;
+    }
+
+    ggml_tensor * input(const char * name, size_t size, int id = 0) {
+        ggml_tensor * t = leaf(name, size, id);
+        ggml_set_input(t);
+        return t;
+    }
+
+    ggml_tensor * node(const char * name, size_t size, std::vector<ggml_tensor *> sources, int id = 0) {
+        ggml_tensor * t = leaf(name, size, id);
+        t->op = GGML_OP_MUL_MAT;
+        std::copy(sources.begin(), sources.end(), t->src);
+        return t;
+    }
+
+};
+
+static dummy_backend T0("T0", 32);
+static dummy_backend T1("T1", 32);
+static dummy_backend * const backends[] = { &T0, &T1 };
+
+//
+// checks
+
+static bool is_weight(const test_graph &, ggml_tensor *) { return false; }
+
+//
+// a backend for each entry in a scheduler's list; work is in flight until somebody waits for it
+
+struct dummy_stream {
+    ggml_backend backend = {};
+
+    dummy_stream(dummy_backend & on, bool last, unsigned index) {
+        static uint8_t id[16] = { 1 };
+        backend.guid    = &id;
+        backend.device  = last ? &on.cpu : &on.device; // a scheduler wants a CPU at the end
+        backend.context = this;
+        backend.iface.get_name    = [](ggml_backend_t b) { return b->device->iface.get_name(b->device); };
+        backend.iface.free        = [](ggml_backend_t) {};
+        backend.iface.synchronize = synchronize;
+        // trees differ in what else they hand over
+        backend.iface.graph_compute = [](ggml_backend_t b, ggml_cgraph * graph, auto...) { return compute(b, graph); };
+    }
+
+    static void synchronize(ggml_backend_t b) {
+    }
+
+    static enum ggml_status compute(ggml_backend_t b, ggml_cgraph * graph) {
+        return GGML_STATUS_SUCCESS;
+    }
+};
+
+// tells the scheduler where each tensor should go
+static void place(ggml_backend_sched_t sched, ggml_backend_t * list, const test_graph & g) {
+    for (size_t i = 0; i < g.tensors.size(); i++) {
+        if (!is_weight(g, g.tensors[i])) {
+            ggml_backend_sched_set_tensor_backend(sched, g.tensors[i], list[g.ids[i]]);
+        }
+    }
+}
+
+//
+// the failure
+
+static void graph_0(test_graph & g) {
+    ggml_tensor * in0 = g.input("in0", 8);
+    ggml_tensor * in1 = g.input("in1", 8);
+    ggml_tensor * in2 = g.input("in2", 8);
+    ggml_tensor * in3 = g.input("in3", 8);
+    ggml_tensor * in4 = g.input("in4", 8);
+    ggml_tensor * in5 = g.input("in5", 8);
+    ggml_tensor * in6 = g.input("in6", 8);
+    ggml_tensor * in7 = g.input("in7", 8);
+    ggml_tensor * in8 = g.input("in8", 8);
+    ggml_tensor * in9 = g.input("in9", 8);
+    ggml_tensor * in10 = g.input("in10", 8);
+    ggml_tensor * in11 = g.input("in11", 8);
+    ggml_tensor * in12 = g.input("in12", 8);
+    ggml_tensor * in13 = g.input("in13", 8);
+    ggml_tensor * in14 = g.input("in14", 8);
+    ggml_tensor * in15 = g.input("in15", 8);
+    ggml_tensor * in16 = g.input("in16", 8);
+    ggml_tensor * in17 = g.input("in17", 8);
+    ggml_tensor * in18 = g.input("in18", 8);
+    ggml_tensor * in19 = g.input("in19", 8);
+    ggml_tensor * in20 = g.input("in20", 8);
+    ggml_tensor * in21 = g.input("in21", 8);
+    ggml_tensor * in22 = g.input("in22", 8);
+    ggml_tensor * in23 = g.input("in23", 8);
+    ggml_tensor * in24 = g.input("in24", 8);
+    ggml_tensor * in25 = g.input("in25", 8);
+    ggml_tensor * in26 = g.input("in26", 8);
+    ggml_tensor * in27 = g.input("in27", 8);
+    ggml_tensor * in28 = g.input("in28", 8);
+    ggml_tensor * in29 = g.input("in29", 8);
+    ggml_tensor * in30 = g.input("in30", 8);
+    g.node("n31", 8, { in0 }, 1);
+    g.node("n32", 8, { in1 }, 1);
+    g.node("n33", 8, { in2 }, 1);
+    g.node("n34", 8, { in3 }, 1);
+    g.node("n35", 8, { in4 }, 1);
+    g.node("n36", 8, { in5 }, 1);
+    g.node("n37", 8, { in6 }, 1);
+    g.node("n38", 8, { in7 }, 1);
+    g.node("n39", 8, { in8 }, 1);
+    g.node("n40", 8, { in9 }, 1);
+    g.node("n41", 8, { in10 }, 1);
+    g.node("n42", 8, { in11 }, 1);
+    g.node("n43", 8, { in12 }, 1);
+    g.node("n44", 8, { in13 }, 1);
+    g.node("n45", 8, { in14 }, 1);
+    g.node("n46", 8, { in15 }, 1);
+    g.node("n47", 8, { in16 }, 1);
+    g.node("n48", 8, { in17 }, 1);
+    g.node("n49", 8, { in18 }, 1);
+    g.node("n50", 8, { in19 }, 1);
+    g.node("n51", 8, { in20 }, 1);
+    g.node("n52", 8, { in21 }, 1);
+    g.node("n53", 8, { in22 }, 1);
+    g.node("n54", 8, { in23 }, 1);
+    g.node("n55", 8, { in24 }, 1);
+    g.node("n56", 8, { in25 }, 1);
+    g.node("n57", 8, { in26 }, 1);
+    g.node("n58", 8, { in27 }, 1);
+    g.node("n59", 8, { in28 }, 1);
+    g.node("n60", 8, { in29, in30 }, 1);
+}
+
+int main() {
+
+    step("0. new allocator 0 on types 0, 1 through the scheduler");
+    dummy_stream b0_0(T0, false, 0);
+    dummy_stream b0_1(T1, true, 1);
+    ggml_backend_t backends0[] = { &b0_0.backend, &b0_1.backend };
+    ggml_backend_buffer_type_t bufts0[] = { &T0.buffer_type, &T1.buffer_type };
+    ggml_backend_sched_t sched0 = ggml_backend_sched_new(backends0, bufts0, 2, 122, false, false);
+
+    step("1. reserve graph 0 (61 tensors, 488 bytes) by allocator 0");
+    test_graph g1(graph_0);
+    ggml_backend_sched_reset(sched0);
+    place(sched0, backends0, g1);
+    bool ok1 = ggml_backend_sched_reserve(sched0, g1.graph);
+    fprintf(stderr, "   returns %s\n", ok1 ? "true" : "false");
+
+    step("free everything");
+    ggml_backend_sched_synchronize(sched0);
+    ggml_backend_sched_free(sched0);
+
+    fprintf(stderr, "%s\n", n_failed ? "not as expected" : "all as expected");
+    return n_failed ? 1 : 0;
+}
