@@ -53,16 +53,15 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
 enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
 enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched, struct ggml_cgraph * graph);
 
+/* Trees reset first, here or when they measure, which forgets where the caller wants its tensors (P12). */
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph * graph) {
     wait_for_all(sched);
-    const bool ok = tree_sched_reserve(sched, graph);
-    if (!ok) {
-        ggml_backend_sched_reset(sched);
-    }
+    ggml_backend_sched_split_graph(sched, graph);
+    const bool ok = ggml_gallocr_reserve_n(sched->galloc, &sched->graph, sched->node_backend_ids, sched->leaf_backend_ids);
+    ggml_backend_sched_reset(sched);
     return ok;
 }
 
-/* The tree resets first, which forgets where the caller wants its tensors (P12). */
 void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgraph * graph, size_t * sizes) {
     wait_for(sched);
     ggml_backend_sched_split_graph(sched, graph);
