@@ -6,14 +6,16 @@ from rich.console import Console
 from rich.table import Table
 
 from ..fuzz.canary import hunt_for
-from ..fuzz.catalogue import DEFECTS
+from ..fuzz.catalogue import DEFECTS, SCHED_DEFECTS
+
+EVERY = (*DEFECTS, *SCHED_DEFECTS)
 
 
 def run(console: Console, find: bool, seconds: float) -> int:
     """Prints the catalogue; with `find`, 1 where one is missed or blamed on another clause alone."""
     table = Table("number", "clause", "what is wrong", *(("found", "operations") if find else ()), box=None)
     missed = 0
-    for d in DEFECTS:
+    for d in EVERY:
         row = [str(d.number), d.clause, d.what]
         if find:
             _, result = hunt_for(d, 1, seconds)
@@ -22,6 +24,6 @@ def run(console: Console, find: bool, seconds: float) -> int:
             row += [f"{result.seconds:.1f} s" if ok else "[red]missed[/red]", str(result.operations)]
         table.add_row(*row)
     console.print(table)
-    counts = {c: sum(d.clause == c for d in DEFECTS) for c in dict.fromkeys(d.clause for d in DEFECTS)}
-    console.print(f"{len(DEFECTS)} defects; a clause: " + ", ".join(f"{c} {n}" for c, n in counts.items()))
+    counts = {c: sum(d.clause == c for d in EVERY) for c in dict.fromkeys(d.clause for d in EVERY)}
+    console.print(f"{len(EVERY)} defects; a clause: " + ", ".join(f"{c} {n}" for c, n in counts.items()))
     return 1 if missed else 0

@@ -1,4 +1,4 @@
-"""The planted defects of the bundled allocator, read from native/bundled/defects.def."""
+"""The planted defects: of the bundled allocator and, for what only a tree with a scheduler has, of the ggml adapter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parent.parent / "native" / "bundled" / "defects.def"
+NATIVE = Path(__file__).parent.parent / "native"
 LINE = re.compile(r'^GC_DEFECT\(\s*(\d+)\s*,\s*"(\w+)"\s*,\s*(\w+)\s*,\s*"((?:[^"\\]|\\.)*)"\s*\)', re.M)
 
 
@@ -20,6 +20,13 @@ class Defect:
     what: str
 
 
-DEFECTS: tuple[Defect, ...] = tuple(
-    Defect(int(n), clause, name, what) for n, clause, name, what in LINE.findall(FILE.read_text())
-)
+def read(file: Path) -> tuple[Defect, ...]:
+    """The defects of one defects.def, in its order."""
+    return tuple(
+        Defect(int(n), clause, name, what) for n, clause, name, what in LINE.findall(file.read_text())
+    )
+
+
+FILE = NATIVE / "bundled" / "defects.def"
+DEFECTS = read(FILE)
+SCHED_DEFECTS = read(NATIVE / "ggml" / "defects.def")  #: need a tree to be built: C1, C2, C5

@@ -72,7 +72,8 @@ def load(path: Path) -> _File:
 def for_subject(name: str, describe: str, given: Path | None, own_tree: bool) -> ExpectedList:
     """The list `given`, else the one that comes with gallocheck for this subject and version.
 
-    `given` may be 'pinned': the pinned release's list, for a tree that is like it. `own_tree`: a tree of the user's own; nothing is expected of it but what its own list says.
+    `given` may be 'pinned': the pinned release's list, for a tree that is like it. `own_tree`: a tree
+    of the user's own; nothing is expected of it but what its own list says.
     """
     if given == Path("pinned"):
         given = next(iter(sorted(KNOWN.glob(f"{name}-[0-9]*.json"))), None)
