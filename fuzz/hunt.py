@@ -133,7 +133,12 @@ class Hunt:
         self.keep(trace, failed, number)
 
     def keep(self, trace: Trace, failed: Verdict, number: int) -> None:
-        """Shrinks, replays twice in new processes, saves."""
+        """Shrinks, replays twice in new processes, saves. What is known has a replay file already."""
+        known = self.known.find(failed.signature) if self.known else None
+        if known is not None:
+            self.by_signature[failed.signature] = Finding(failed, trace, number, known=known)
+            self.result.findings.append(self.by_signature[failed.signature])
+            return
 
         def same(candidate: Trace) -> bool:
             verdict = self.judge.judge(candidate).failed
