@@ -178,7 +178,8 @@ def largest_gap(setup: Setup, graph: Graph, plan: FreshPlan) -> tuple[int, int]:
     """(type, bytes) of the largest gap that the outputs leave in any chunk after the last node."""
     assert plan.need is not None and plan.places is not None
     best = (0, 0)
-    for kind, chunks in enumerate(plan.need):
+    for kind in sorted(set(setup.configs[0])):
+        chunks = plan.need[kind]
         unit = setup.types[kind].alignment
         for c, top in enumerate(chunks):
             held = sorted(

@@ -64,7 +64,7 @@ def exercised(seen: Seen) -> Counter[str]:
     n: Counter[str] = Counter()
     tensors = seen.graph.tensors
     alive = lives(seen.graph)
-    placed = [i for i in alive if tensors[i].alloc_size]
+    placed = [i for i in alive if tensors[i].alloc_size and known(seen, i)]
     n["P1"] = sum(1 for a in placed for b in placed if a < b and overlap_in_time(alive[a], alive[b]))
     n["P2"] = sum(seen.types[seen.places[i].type].alignment > 1 for i in placed)
     n["P3"] = n["P11"] = len(placed)
@@ -87,8 +87,13 @@ def placed_roots(seen: Seen) -> dict[int, Life]:
     return {
         i: life
         for i, life in lives(seen.graph).items()
-        if seen.graph.tensors[i].alloc_size and seen.places[i].type >= 0
+        if seen.graph.tensors[i].alloc_size and known(seen, i)
     }
+
+
+def known(seen: Seen, i: int) -> bool:
+    """Whether tensor i is in memory that the allocator can have."""
+    return seen.places[i].type in seen.slots and seen.places[i].chunk >= 0
 
 
 def preallocated(seen: Seen) -> Iterator[Broken]:
@@ -97,10 +102,14 @@ def preallocated(seen: Seen) -> Iterator[Broken]:
         place = seen.places[i]
         if root.prealloc and place.type >= 0:
             yield Broken("P14", f"tensor {i} has memory of its own, but was moved to {spot(place)}")
-        if not root.prealloc and place.type < 0 and t.size:
+        if not root.prealloc and not known(seen, i) and t.size:
             given = t.inplace and any(seen.graph.tensors[s].prealloc for s in t.src)
-            clause, where = ("P8", "in a preallocated source") if given else ("P3", "in no chunk")
-            yield Broken(clause, f"tensor {i} is {where}")
+            if place.type >= 0:
+                yield Broken("P3", f"tensor {i} is at {spot(place)}, which the allocator does not have")
+            elif given:
+                yield Broken("P8", f"tensor {i} is in a preallocated source")
+            else:
+                yield Broken("P3", f"tensor {i} is in no chunk")
 
 
 def views(seen: Seen) -> Iterator[Broken]:
