@@ -92,7 +92,10 @@ def reported(obs: Observation, slots: tuple[int, ...], ledger: Ledger) -> Found:
         real = sum(planner.round_up(size, ledger.setup.types[t].granularity) for size in obs.asked[t])
         again = sum(obs.reported[j] for j, other in enumerate(slots) if other == t)
         if again > real and slots.index(t) < k:
-            yield "G3", f"slot {k} (type {t}) reports {obs.reported[k]} bytes: {again} in all, of {real} there are"
+            yield (
+                "G3",
+                f"slot {k} (type {t}) reports {obs.reported[k]} bytes: {again} in all, of {real} there are",
+            )
             return
 
 

@@ -37,7 +37,18 @@ __all__ = ["EmitError", "emit_cpp"]
 
 WIDTH = 110
 HEADERS = ("ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-backend-impl.h")
-SYSTEM = ("algorithm", "climits", "cstdarg", "cstdint", "cstdio", "cstdlib", "string", "vector", "sys/mman.h", "unistd.h")
+SYSTEM = (
+    "algorithm",
+    "climits",
+    "cstdarg",
+    "cstdint",
+    "cstdio",
+    "cstdlib",
+    "string",
+    "vector",
+    "sys/mman.h",
+    "unistd.h",
+)
 SHARING = {Kind.OWN, Kind.BORROW, Kind.SHRINK}
 
 
@@ -173,7 +184,6 @@ def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None
     flags = steps.flags | abilities(candidate.trace, steps.ops) | ({"capacity"} if steps.limited else set())
     asked = "asked" if "granularity" in flags else "size"  # where nothing is rounded up they are the same
     return render(pieces, flags).replace("@ASKED@", asked)
-
 
 
 def abilities(trace: Trace, ops: tuple[Op, ...]) -> set[str]:

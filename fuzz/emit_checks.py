@@ -237,7 +237,9 @@ def of_the_pair(saved: Replay, foreseen: Foreseen) -> Iterator[Check]:
     elif re.search(STATUS, message):
         yield from foreseen.status
     elif any(not t.size and not t.view for g in saved.trace.graphs for t in g.tensors):
-        raise EmitError("The failure is about chunks of no bytes, of which ggml does not show where they are.")
+        raise EmitError(
+            "The failure is about chunks of no bytes, of which ggml does not show where they are."
+        )
     elif foreseen.seen.status != Status.MISUSE:
         yield from foreseen.status
         yield ("buffers", foreseen.buffers)

@@ -42,7 +42,7 @@ def one(s: Steps, op: Op, check: Check) -> None:
         s.put('expect(n_allocated == allocated, "no buffer is allocated (%d are)", n_allocated - allocated);')
         s.put('expect(n_freed == freed, "no buffer is freed (%d are)", n_freed - freed);')
     elif kind == "buffers":
-        for t, sizes in enumerate(rest[0]):  # type: ignore[arg-type]
+        for t, sizes in enumerate(rest[0]):  # type: ignore[arg-type, var-annotated]
             s.put(f"check_buffers(T{t}, {row(sizes)});")
     elif kind in ("reported", "measured") and a:
         by_slot(s, str(kind), a, tuple(rest[0]))  # type: ignore[arg-type]

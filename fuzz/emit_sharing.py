@@ -38,7 +38,9 @@ class Living:
         return len(self.types)
 
 
-def attach(sharing: Sharing, tree: str, a: Living, owner: Living | None, i: int, members: int) -> list[str] | None:
+def attach(
+    sharing: Sharing, tree: str, a: Living, owner: Living | None, i: int, members: int
+) -> list[str] | None:
     """The lines that make `a` an owner (`owner` None) or a borrower; None where no call may be made.
 
     A pair's call has a result, ok{i}. A group has none: what it must not be called for is left out.
@@ -54,7 +56,11 @@ def attach(sharing: Sharing, tree: str, a: Living, owner: Living | None, i: int,
         a.attached.append(f"ok{i}")
         call = f"ggml_{kind(a)}_set_resizable({a.name}, {owner.name if owner else 'NULL'})"
         return [f"bool ok{i} = {call};", f'fprintf(stderr, "   returns %s\\n", ok{i} ? "true" : "false");']
-    if a.shares or a.planned or (owner and not (owner.founder and members == 1 and set(a.types) & set(owner.types))):
+    if (
+        a.shares
+        or a.planned
+        or (owner and not (owner.founder and members == 1 and set(a.types) & set(owner.types)))
+    ):
         return None
     a.shares, a.founder = True, owner is None
     a.group = owner.group if owner else f"group{i}"

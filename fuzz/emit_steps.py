@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..model.records import UNLIMITED, Kind, Op, OpFlag
 from .emit_checks import Candidate, EmitError

@@ -78,7 +78,9 @@ def for_subject(name: str, describe: str, given: Path | None, own_tree: bool) ->
     if given == Path("pinned"):
         given = next(iter(sorted(KNOWN.glob(f"{name}-[0-9]*.json"))), None)
         if given is None:
-            raise ExpectedError(f"There is no pinned list for the subject {name!r}; name a file with --expected.")
+            raise ExpectedError(
+                f"There is no pinned list for the subject {name!r}; name a file with --expected."
+            )
     if given is not None:
         return ExpectedList(load(given).findings, given.parent)
     if own_tree:
