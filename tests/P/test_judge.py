@@ -185,6 +185,14 @@ def test_types_are_kept_apart() -> None:
     assert {b.clause for b in judge(Seen(two, (0, 1), g, places, swapped, swapped))} == {"P3", "P11"}
 
 
+@pytest.mark.parametrize("nowhere", [Place(9, 0, 0), Place(1, 0, 0), Place(0, -1, 0), Place(0, 99, 0)])
+def test_memory_that_the_allocator_cannot_have(nowhere: Place) -> None:
+    """Two types are there, the allocator has the first alone."""
+    two, g = (BufferType(), BufferType()), graph(given(8), node(8, 0))
+    seen = Seen(two, (0,), g, [nowhere, Place(0, 0, 0)], [(8,), (8,)], [(8,), (8,)])
+    assert judge(seen)[0].clause == judge_bound(seen)[0].clause == "P3"
+
+
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @hypothesis_given(graphs_for((BufferType(alignment=32),)))
 def test_a_planner_that_never_frees_is_right(g: Graph) -> None:
