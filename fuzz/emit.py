@@ -152,10 +152,11 @@ def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None
         lambda s, _: before(s, candidate.checks),
         lambda s, op: after(s, op, candidate.checks),
     )
-    body = [f"    {line}" if line else "" for line in steps.main()]
+    body = main_body(candidate.trace, steps)
     if candidate.checks and not steps.checked:
         return None
     types = candidate.trace.setup.types
+    all_types = ", ".join(f"&T{t}" for t in range(len(types)))
     pieces: list[str | Part] = [
         *(f'#include "{name}"' for name in HEADERS),
         "",
@@ -166,7 +167,7 @@ def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None
         "",
         part("graph"),
         *(f'static dummy_backend T{t}("T{t}", {kind.alignment});' for t, kind in enumerate(types)),
-        f"static dummy_backend * const backends[] = {{ {', '.join(f'&T{t}' for t in range(len(types)))} }};",
+        Part(("@backends",), [f"static dummy_backend * const backends[] = {{ {all_types} }};"]),
         "",
         part("checks"),
         *([part("sched")] if "sched" in steps.flags else []),
@@ -174,7 +175,6 @@ def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None
         steps.builders.text(),
         "int main() {",
         *(["    alarm(10); // it hangs", ""] if hangs else []),
-        *(f"    {line}" for t, kind in enumerate(types) for line in settings(t, kind)),
         *body,
         "",
         '    fprintf(stderr, "%s\\n", n_failed ? "not as expected" : "all as expected");',
@@ -184,6 +184,13 @@ def program(candidate: Candidate, tree: Tree, hangs: bool = False) -> str | None
     flags = steps.flags | abilities(candidate.trace, steps.ops) | ({"capacity"} if steps.limited else set())
     asked = "asked" if "granularity" in flags else "size"  # where nothing is rounded up they are the same
     return render(pieces, flags).replace("@ASKED@", asked)
+
+
+def main_body(trace: Trace, steps: Steps) -> list[str]:
+    """Settings of the dummy backends, then the operations."""
+    given = [line for t, kind in enumerate(trace.setup.types) for line in settings(t, kind)]
+    body = [*given, *([""] if given else []), *"\n".join(steps.main()).strip("\n").split("\n")]
+    return [f"    {line}" if line else "" for line in body]
 
 
 def abilities(trace: Trace, ops: tuple[Op, ...]) -> set[str]:

@@ -49,7 +49,8 @@ def render(pieces: list[str | Part], flags: Collection[str]) -> str:
         lines = [line for piece in pieces for line in chosen(piece, flags, named)]
         words = frozenset(re.findall(r"\w+", "\n".join(line.split("//")[0] for line in lines)))
         if words <= named:
-            return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+            text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+            return re.sub(r"\n\n( *\})", r"\n\1", text)
         named |= words
 
 

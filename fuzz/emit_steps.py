@@ -66,7 +66,8 @@ class Steps:
         if writer is None:
             return  # no call: the allocator is not there, or knows no such thing
         last = i == self.step
-        self.put("", f'step("{i}. {describe_op(op, self.trace)}");')
+        self.put("", *(["// this is where it goes wrong"] if last else []))
+        self.put(f'step("{i}. {describe_op(op, self.trace)}");')
         if last:
             self.before(self, op)
         if op.fail_nth:

@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 
 KNOWN = Path(__file__).parent / "known"  #: lists that come with gallocheck, by subject
+PINNED = Path("pinned")  #: on the command line: the list of the pinned release
 
 
 class ExpectedError(Exception):
@@ -75,7 +76,7 @@ def for_subject(name: str, describe: str, given: Path | None, own_tree: bool) ->
     `given` may be 'pinned': the pinned release's list, for a tree that is like it. `own_tree`: a tree
     of the user's own; nothing is expected of it but what its own list says.
     """
-    if given == Path("pinned"):
+    if given == PINNED:
         given = next(iter(sorted(KNOWN.glob(f"{name}-[0-9]*.json"))), None)
         if given is None:
             raise ExpectedError(

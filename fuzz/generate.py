@@ -43,7 +43,7 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     if profile == "huge":
         return _huge_trace(draw)
     sched = profile == "sched" and bool(caps & Cap.SCHED)
-    pair = bool(caps & Cap.RESIZABLE) and (profile == "pair" or (sched and draw.boolean(0.5)))
+    pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.5)))
     frame = draw_frame(draw, pair)
     graphs = draw_graphs(draw, frame)
     setup = with_capacities(draw, frame, graphs, 0.5 if pair else 0.35)

@@ -44,6 +44,7 @@ class Finding:
     path: Path | None = None
     known: Expected | None = None
     confirmed: bool = True
+    like: Expected | None = None  # looks like this expected failure, but the release that has it holds here
 
 
 @dataclass
@@ -69,6 +70,9 @@ class Hunt:
     """A hunt on one subject. `folder`: where replay files go (None: nowhere).
 
     `only`: report these clauses alone, None: all. `shrink_s`: seconds to shrink one finding.
+    `base`: the release that `known` describes. A failure that only looks like a known one is new where
+    this release does not fail on the same trace: without it, one known fault of a clause would hide
+    every later fault of it.
     """
 
     def __init__(
@@ -81,12 +85,14 @@ class Hunt:
         only: frozenset[str] | None = None,
         shrink_s: float = 5.0,
         version: str = "",
+        base: Judge | None = None,
     ) -> None:
+        self.base = base
         self.judge, self.seed, self.known, self.folder = judge, seed, known, folder
         self.only, self.shrink_s, self.version = only, shrink_s, version
         self.profiles = [p for p, weight, cap in WEIGHTS if judge.caps & cap for _ in range(weight)]
         self.result = Result()
-        self.by_signature: dict[str, Finding] = {}
+        self.found: dict[tuple[str, bool], Finding] = {}
 
     def trace(self, number: int) -> Trace:
         """Trace `number` of this hunt."""
@@ -126,36 +132,56 @@ class Hunt:
         failed = report.failed
         if failed is None or (self.only is not None and failed.clause not in self.only):
             return
-        found = self.by_signature.get(failed.signature)
+        apart = self.apart(trace, failed)
+        found = self.found.get((failed.signature, apart))
         if found is not None:
             found.count += 1
             return
-        self.keep(trace, failed, number)
+        self.keep(trace, failed, number, apart)
 
-    def keep(self, trace: Trace, failed: Verdict, number: int) -> None:
+    def expected(self, verdict: Verdict) -> Expected | None:
+        return self.known.find(verdict.signature) if self.known else None
+
+    def apart(self, trace: Trace, failed: Verdict, anew: bool = False) -> bool:
+        """Whether this looks like a known failure, but the release that is known for it gets past it."""
+        if self.base is None or self.expected(failed) is None:
+            return False
+        before = self.base.judge(trace, anew).failed
+        return before is None or before.sort != "broken" or before.step > failed.step
+
+    def keep(self, trace: Trace, failed: Verdict, number: int, apart: bool) -> None:
         """Shrinks, replays twice in new processes, saves. What is known has a replay file already."""
-        known = self.known.find(failed.signature) if self.known else None
-        if known is not None:
-            self.by_signature[failed.signature] = Finding(failed, trace, number, known=known)
-            self.result.findings.append(self.by_signature[failed.signature])
+        known = self.expected(failed)
+        if known is not None and not apart:
+            self.note(failed, apart, Finding(failed, trace, number, known=known))
             return
 
         def same(candidate: Trace) -> bool:
             verdict = self.judge.judge(candidate).failed
-            return verdict is not None and verdict.signature == failed.signature
+            if verdict is None or verdict.signature != failed.signature:
+                return False
+            return not apart or self.apart(candidate, verdict)
 
         small = shrink(trace, same, self.shrink_s)
         again = [self.judge.judge(small, anew=True).failed for _ in range(2)]
         verdict = next((v for v in again if v is not None), failed)
         confirmed = all(v is not None and v.signature == failed.signature for v in again)
         finding = Finding(verdict, small, number, confirmed=confirmed)
-        finding.known = self.known.find(verdict.signature) if self.known else None
-        self.by_signature[failed.signature] = finding
-        self.result.findings.append(finding)
+        finding.known = self.expected(verdict)
+        # what depends on the past of a process is no reason to call a known failure new
+        if confirmed and apart and all(self.apart(small, verdict, anew=True) for _ in range(2)):
+            finding.known, finding.like = None, finding.known
+        self.note(failed, apart, finding)
+        if finding.known is not None:
+            return
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             finding.path = self.folder / self.name(finding)
             save(self.replay(finding), finding.path)
+
+    def note(self, failed: Verdict, apart: bool, finding: Finding) -> None:
+        self.found[failed.signature, apart] = finding
+        self.result.findings.append(finding)
 
     def name(self, finding: Finding) -> str:
         n = sum(f.verdict.clause == finding.verdict.clause for f in self.result.findings)

@@ -38,6 +38,7 @@ class Ledger:
         self.pasts: dict[Pair, Past] = {}
         self.seen: dict[Pair, Seen] = {}
         self.unsure: set[int] = set()  # allocators whose published requirement is not known
+        self.settled: set[int] = set()
         self.measured: dict[int, Graph] = {}  # by allocator: measured since the last reserve
 
     def planning(self, config: int, graph: Graph) -> Plan | None:
@@ -74,6 +75,8 @@ class Ledger:
 
     def step(self, op: Op, obs: Observation, looks: Mapping[int, Observation]) -> tuple[Status, Step | None]:
         """The status that the reference would show, and the observed step of the pair (None: no pair)."""
+        self.unsure -= self.settled
+        self.settled.clear()
         mine = self.allocs.get(op.alloc)
         kept = (mine.plan, mine.bound, mine.places) if mine else None
         predicted = self.session.step(op)
@@ -95,8 +98,8 @@ class Ledger:
             self.measured[op.alloc] = self.session.graphs[op.graph]
         elif op.kind in (Kind.NEW, Kind.RESERVE) or obs.allocations:
             self.measured.pop(op.alloc, None)
-        if op.kind in (Kind.NEW, Kind.RESERVE, Kind.FREE):
-            self.unsure.discard(op.alloc)
+        if op.kind in (Kind.NEW, Kind.FREE) or (op.kind == Kind.RESERVE and obs.status == Status.DONE):
+            self.settled.add(op.alloc)  # from the next step on; what this one had to do was not known
         return predicted.status, step
 
     def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:

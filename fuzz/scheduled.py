@@ -21,6 +21,7 @@ class Behind:
     """One allocator behind a scheduler."""
 
     config: int
+    shares: bool = False  # it became an owner or borrower: only then it has readings on every tree
     in_flight: bool = False
     failed: bool = False
     bound: Graph | None = None
@@ -46,7 +47,7 @@ class Books:
         if b is None or obs.status == Status.MISUSE:
             return
         yield from self.memory(op, obs, b)
-        yield from self.statuses(op, obs)
+        yield from self.statuses(op, obs, b)
         if op.kind == Kind.MEASURE and obs.status == Status.DONE:
             yield from self.measured(op, obs, b)
         if op.kind not in (Kind.FREE, Kind.OWN, Kind.BORROW):  # who attaches reads the pair's counters
@@ -69,20 +70,25 @@ class Books:
         if want is not None and obs.digest != want:
             yield "P5", f"the outputs' digest is {obs.digest:#x}, it must be {want:#x}"
 
-    def statuses(self, op: Op, obs: Observation) -> Iterator[tuple[str, str]]:
-        """C2: a reservation that failed for good is told to the caller."""
+    def statuses(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+        """C2: a reservation that failed for good is told to the caller; a graph of no bytes needs none."""
         everywhere = op.fail_types == (1 << len(self.trace.setup.types)) - 1
         if (
             everywhere
             and obs.allocations
             and obs.status == Status.DONE
             and op.kind in (Kind.RESERVE, Kind.ALLOC)
+            and any(map(sum, self.need(op, b) or ()))
         ):
             yield "C2", "every allocation failed, but the caller was told that it succeeded"
 
+    def need(self, op: Op, b: Behind) -> tuple[tuple[int, ...], ...] | None:
+        """What a new scheduler asks for to reserve the graph: bytes by type and chunk."""
+        return self.fresh.plan(self.trace.setup, b.config, self.trace.graphs[op.graph], by_sched=True).need
+
     def measured(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
         """P12: a measure gives what reserving the same graph through a new scheduler gives."""
-        need = self.fresh.plan(self.trace.setup, b.config, self.trace.graphs[op.graph], by_sched=True).need
+        need = self.need(op, b)
         slots = self.trace.setup.configs[b.config]
         first = [k for k, t in enumerate(slots) if slots.index(t) == k]
         have = [obs.measured[k] for k in first]
@@ -92,7 +98,7 @@ class Books:
 
     def readings(self, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
         """C5: what the scheduler reads goes up with every change of its allocator's buffers."""
-        if not self.caps & (Cap.RESIZABLE | Cap.GROUP) or b.last is None:
+        if not self.caps & (Cap.RESIZABLE | Cap.GROUP) or b.last is None or not b.shares:
             return
         if obs.generation < b.last.generation or obs.shrink_generation < b.last.shrink_generation:
             yield "C5", "a generation that the scheduler reads went down"
@@ -109,6 +115,8 @@ class Books:
             b.in_flight = bool(op.flags & OpFlag.ASYNC)
         if op.kind in (Kind.SYNC, Kind.RESERVE):
             b.in_flight = False
+        if op.kind in (Kind.OWN, Kind.BORROW) and done:
+            b.shares = True
         if op.kind == Kind.RESET:
             b.bound = None
         if op.kind == Kind.FREE:
