@@ -156,16 +156,23 @@ class Hunt:
             self.note(failed, apart, Finding(failed, trace, number, known=known))
             return
 
+        shown = failed  # how the smallest trace so far fails
+
         def same(candidate: Trace) -> bool:
+            nonlocal shown
             verdict = self.judge.judge(candidate).failed
             if verdict is None or verdict.signature != failed.signature:
                 return False
-            return not apart or self.apart(candidate, verdict)
+            if apart and not self.apart(candidate, verdict):
+                return False
+            shown = verdict
+            return True
 
         small = shrink(trace, same, self.shrink_s)
         again = [self.judge.judge(small, anew=True).failed for _ in range(2)]
-        verdict = next((v for v in again if v is not None), failed)
         confirmed = all(v is not None and v.signature == failed.signature for v in again)
+        # where a new process shows something else, it is still this that was found
+        verdict = (again[0] if confirmed else None) or shown
         finding = Finding(verdict, small, number, confirmed=confirmed)
         finding.known = self.expected(verdict)
         # what depends on the past of a process is no reason to call a known failure new
