@@ -77,7 +77,7 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
 
 def variants(saved: Replay, target: Subject) -> list[str]:
     """Variants of the tree that a program is run on; the first is the one that must be red."""
-    pair = saved.clause[0] == "R" or any(op.kind in SHARING for op in saved.trace.ops)
+    pair = saved.clause.startswith("R") or any(op.kind in SHARING for op in saved.trace.ops)
     if not target.source:
         return ["resizable"] if pair else ["plain", "resizable"]
     return [VARIANT.get(target.name, "plain")]
@@ -236,4 +236,4 @@ def head(saved: Replay, outcomes: list[tuple[str, Outcome]]) -> str:
         f"Written by gallocheck {saved.gallocheck} from a saved failure.",
     ]
     lines = [line for p in paragraphs for line in textwrap.wrap(p, WIDTH - 3, break_long_words=False)]
-    return "".join(f"// {line}\n" for line in lines)
+    return "".join(f"// {line}".rstrip("\\ ") + "\n" for line in lines)  # a backslash would go on below

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -57,8 +58,8 @@ class Bench:
         self.tree, self.variant = tree, variant
         self.builder = Builder(tree, VARIANTS[variant], progress)
         base = self.builder._base_sources()
-        units = [u for u in self.builder._units(base) if u.source.parent != self.builder.adapter]
-        self.objects = self.builder._compile(units)
+        self.units = [u for u in self.builder._units(base) if u.source.parent != self.builder.adapter]
+        self.objects = self.builder._compile(self.units)
         self.rest: list[Path] = []
 
     @property
@@ -90,24 +91,39 @@ class Bench:
     def try_out(self, text: str, seconds: float = 20.0) -> Outcome:
         """Compiles, links and runs the program. Raises TreeError(code 3) where it does not compile or link."""
         with tempfile.TemporaryDirectory(prefix="gallocheck-") as folder:
-            source, program = Path(folder) / "program.cpp", Path(folder) / "program"
-            source.write_text(text)
-            self.compile(source, program)
-            return execute(program, seconds)
+            (Path(folder) / "o").write_bytes(compiled(self.command(text), text, self.tree.name))
+            self.link(Path(folder) / "o", Path(folder) / "program")
+            return execute(Path(folder) / "program", seconds)
 
-    def compile(self, source: Path, out: Path) -> None:
-        root = self.tree.root
+    def command(self, text: str) -> tuple[str, ...]:
+        """The overlay's header is included only where the text uses what it declares: else variants compile alike."""
+        root, variant = self.tree.root, self.builder.variant
         command = [self.builder.cxx, "-std=c++17", "-O0", "-w", f"-I{root / 'include'}", f"-I{root / 'src'}"]
-        if self.builder.variant.header:
-            command += ["-include", str(self.builder.adapter / self.builder.variant.header)]
-        command += ["-o", str(out), str(source), *map(str, [*self.objects, *self.rest]), "-lm", "-lpthread"]
-        done = run(command)
+        if variant.header and re.search("resizable|shared_buffers", text):
+            command += ["-include", str(self.builder.adapter / variant.header)]
+        return tuple(command)
+
+    def link(self, program: Path, out: Path) -> None:
+        objects = map(str, [program, *self.objects, *self.rest])
+        done = run([self.builder.cxx, "-o", str(out), *objects, "-lm", "-lpthread"])
         if done.returncode and "undefined" in done.stderr and not self.rest and self.builder._rest():
             self.rest = self.builder._compile([self.builder._theirs(p) for p in self.builder._rest()])
-            self.compile(source, out)
+            self.link(program, out)
         elif done.returncode:
-            reason = first(r"(.*(?:\berror\b|undefined).*)", done.stderr) or first(r"(.*\S)", done.stderr)
-            raise TreeError(f"The program does not compile against {self.name}: {reason}", 3)
+            reason = first(r"(.*undefined.*)", done.stderr) or first(r"(.*\S)", done.stderr)
+            raise TreeError(f"The program does not link with {self.name}: {reason}", 3)
+
+
+@lru_cache(maxsize=8)
+def compiled(command: tuple[str, ...], text: str, name: str) -> bytes:
+    """The program's object; several variants of one tree link the same. `name`: of the tree, for people."""
+    with tempfile.TemporaryDirectory(prefix="gallocheck-") as folder:
+        (Path(folder) / "program.cpp").write_text(text)
+        done = run([*command, "-c", f"{folder}/program.cpp", "-o", f"{folder}/o"])
+        if done.returncode:
+            reason = first(r"(.*\berror\b.*)", done.stderr) or first(r"(.*\S)", done.stderr)
+            raise TreeError(f"The program does not compile against {name}: {reason}", 3)
+        return (Path(folder) / "o").read_bytes()
 
 
 def execute(program: Path, seconds: float) -> Outcome:
