@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.shorthand import bundled, graph, judged, out
 from tests.shorthand import given as written
 
-SOME = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 SMALL, LARGE = graph(written(64), out(64, 0)), graph(written(8000), out(8000, 0, slot=1))
 ROOM = 4096  #: bytes of each device: the large graph does not fit
 TWO = (BufferType(capacity=ROOM), BufferType(capacity=ROOM))

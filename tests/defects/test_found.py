@@ -15,5 +15,4 @@ def test_a_hunt_finds_it(defect: Defect) -> None:
     mine = [f for f in result.findings if f.verdict.clause == defect.clause]
     blamed = [str(f.verdict) for f in result.findings]
     assert mine, f"{defect.what}: {blamed or 'nothing'} in {result.operations} operations"
-    assert all(f.confirmed for f in mine), "it shows again in a new process"
     assert result.seconds <= SECONDS + 10
