@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from rich.text import Text
 from ..fuzz import canary
 from ..fuzz.applies import NotApplicable, applies
 from ..fuzz.catalogue import SCHED_DEFECTS
-from ..fuzz.expected import ExpectedList, for_subject
+from ..fuzz.expected import PINNED, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import ReplayError, load
+from ..fuzz.subjects import Subject
 from ..fuzz.words import count, describe_op, describe_trace
 from ..model.records import Cap
 from ..native.trees import TreeError
@@ -47,7 +49,7 @@ def run(
     target = find(console, subject, source, defect)
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
-    with Judge(target.library, defect) as judge:
+    with Judge(target.library, defect) as judge, base_of(console, target, source, expected) as base:
         known = for_subject(target.name, judge.describe, expected, source is not None)
         rows = [c for c in wanted if applies(c.id, judge.caps)]
         check_applies(clauses, rows, target.name)
@@ -58,11 +60,20 @@ def run(
             return 3
         gone = stale_entries(known, judge) if not clauses else []
         only = frozenset(c.id for c in rows) if clauses else None
-        hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"))
+        hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base)
         result = watch(console, hunt, seconds, traces)
     print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
     return conclude(console, rows, result, gone)
+
+
+def base_of(
+    console: Console, target: Subject, source: Path | None, expected: Path | None
+) -> AbstractContextManager[Judge | None]:
+    """The pinned release, beside a tree that is expected to fail as it does; else nothing."""
+    if source is None or expected != PINNED:
+        return nullcontext()
+    return Judge(find(console, target.name, None, 0).library)
 
 
 def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
@@ -183,6 +194,8 @@ def print_finding(console: Console, finding: Finding, options: str) -> None:
     console.print(describe_trace(finding.trace), markup=False)
     if v.step < len(finding.trace.ops):
         console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
+    if finding.like:
+        console.print(f"  (it looks like {finding.like.id}, but the pinned release does not fail here)")
     if not finding.confirmed:
         console.print(
             "  (it did not show again in a new process: the subject's behaviour depends on its past)"

@@ -73,8 +73,11 @@ def blame(op: Op, ledger: Ledger, history: History) -> str:
             return "P12"
         if op.kind == Kind.ALLOC and not any(t.alloc_size for t in graph.tensors):
             return "P13"
-        if special(graph) and ledger.fresh.plan(ledger.setup, a.config, graph).died:
+        fresh = ledger.fresh.plan(ledger.setup, a.config, graph)
+        if special(graph) and fresh.died:
             return "P13"
+        if op.kind == Kind.ALLOC and fresh.died and fresh.need is not None:
+            return "P3"  # a new allocator planned it, but cannot bind it either: the plan leaves its buffers
         if op.kind == Kind.ALLOC and past.reserved not in (None, graph):
             return "G4"
         return "G2"

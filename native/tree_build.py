@@ -207,7 +207,7 @@ class Builder:
             jobs = [pool.submit(self._object, unit) for unit in units]
             try:
                 return [job.result() for job in jobs]
-            except TreeError:
+            except BaseException:  # also Ctrl-C: what has not begun is not begun
                 pool.shutdown(cancel_futures=True)
                 raise
 
