@@ -33,6 +33,7 @@ CAPS = Cap.PLAN | Cap.SCHED | Cap.RESIZABLE
 G = graph(given(64), out(64, 0))
 BIG = graph(given(128), out(128, 0))
 NEW = Op(Kind.NEW, flags=OpFlag.BY_SCHED)
+OWN = Op(Kind.OWN)  # only who shares buffers has readings on every tree
 RESERVE, ALLOC, COMPUTE = Op(Kind.RESERVE), Op(Kind.ALLOC), Op(Kind.COMPUTE)
 ASYNC, SYNC, RESET = Op(Kind.COMPUTE, flags=OpFlag.ASYNC), Op(Kind.SYNC), Op(Kind.RESET)
 FAILS = Op(Kind.RESERVE, graph=1, fail_types=0b11)  # every allocation on every device
@@ -54,7 +55,7 @@ def fresh(trace: Trace) -> Run:
 
 
 Steps = list[tuple[Op, Observation]]
-START: Steps = [(NEW, EMPTY), (RESERVE, HELD)]
+START: Steps = [(NEW, EMPTY), (OWN, EMPTY), (RESERVE, HELD)]
 RUNNING: Steps = [*START, (ALLOC, STILL), (ASYNC, STILL)]
 
 
@@ -102,7 +103,7 @@ BROKEN: dict[str, tuple[str, Steps]] = {
         "C2", [*START, (Op(Kind.ALLOC, graph=1, fail_types=0b11), replace(GROWN, asked=((), ())))]),
     "the generation goes down": ("C5", [*START, (ALLOC, replace(STILL, generation=0))]),
     "the shrink generation goes down": (
-        "C5", [(NEW, replace(EMPTY, shrink_generation=1)), (RESERVE, HELD)]),
+        "C5", [(NEW, EMPTY), (OWN, replace(EMPTY, shrink_generation=1)), (RESERVE, HELD)]),
     "buffers are replaced and the generation stays": (
         "C5", [*START, (Op(Kind.RESERVE, graph=1), replace(GROWN, generation=1))]),
     "buffers are lost and the generation stays": (
