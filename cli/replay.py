@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ..fuzz.applies import NotApplicable, lacking
 from ..fuzz.judge import Judge
 from ..fuzz.ledger import Ledger
 from ..fuzz.replay import Replay, load
@@ -28,6 +29,7 @@ def run(
     if emit is not None:
         return emit_program(saved, target, emit)
     with Judge(target.library, defect) as judge:
+        check_able(saved.trace, target.name, judge.caps)
         verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(times)]
         console.print(f"subject  {target.name}: {judge.describe}", markup=False)
         console.print(
@@ -35,6 +37,21 @@ def run(
         )
         show(console, judge, saved, verdicts[-1])
     return conclude(console, saved, verdicts)
+
+
+def check_able(trace: Trace, name: str, caps: Cap) -> None:
+    """A subject is judged only on what it declares that it can do. Raises NotApplicable."""
+    missing = lacking(trace, caps)
+    if missing is not None:
+        at, needs = missing
+        raise NotApplicable(
+            f"Operation {at} ({describe_op(trace.ops[at], trace)}) needs a subject that declares"
+            f" {' or '.join(words(needs))}; {name} declares {', '.join(words(caps))}. Name another with --subject."
+        )
+
+
+def words(caps: Cap) -> list[str]:
+    return [c.name.lower().replace("_", "-") for c in Cap if caps & c and c.name]
 
 
 def show(console: Console, judge: Judge, saved: Replay, verdict: Verdict | None) -> None:

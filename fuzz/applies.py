@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ..model.records import Cap
+from ..model.records import Cap, Kind, OpFlag, Trace
+
+#: what an operation asks of a subject: any one of these
+NEEDS = {
+    Kind.OWN: Cap.RESIZABLE | Cap.GROUP,
+    Kind.BORROW: Cap.RESIZABLE | Cap.GROUP,
+    Kind.SHRINK: Cap.RESIZABLE | Cap.GROUP,
+    Kind.REMAKE: Cap.REMAKE,
+    Kind.SYNC: Cap.SCHED,
+    Kind.RESET: Cap.SCHED,
+}
 
 
 class NotApplicable(ValueError):
@@ -31,3 +41,13 @@ def applies(clause: str, caps: Cap) -> bool:
     if clause == "C5":
         return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
     return False
+
+
+def lacking(trace: Trace, caps: Cap) -> tuple[int, Cap] | None:
+    """The first operation that a subject of these capabilities does not have, and which (any of them) it takes."""
+    for i, op in enumerate(trace.ops):
+        sched = op.flags & (OpFlag.BY_SCHED | OpFlag.ASYNC)
+        needs = Cap.SCHED if sched else NEEDS.get(op.kind, Cap(0))
+        if needs and not caps & needs:
+            return i, needs
+    return None

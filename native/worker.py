@@ -219,8 +219,11 @@ class Worker:
     def _fork(self) -> _Child:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(self._control, [zygote.FORK], [theirs.fileno()])
-            reply = _receive(self._control)
+            try:
+                socket.send_fds(self._control, [zygote.FORK], [theirs.fileno()])
+                reply = _receive(self._control)
+            except OSError:  # a closed pipe of ours is no closed stdout of the caller's
+                reply = b""
         if not reply:
             ours.close()
             raise SubjectError(f"{self.path}: the process that loads it was killed; start again.")

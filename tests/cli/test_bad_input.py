@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from gallocheck.fuzz.canary import path_of
-from gallocheck.fuzz.catalogue import DEFECTS
+from gallocheck.fuzz.catalogue import DEFECTS, SCHED_DEFECTS
 
 from tests.native import toys
 
 from .running import gallocheck
 
 GOOD = path_of(DEFECTS[0])
+SCHEDULED = path_of(SCHED_DEFECTS[0])
 RUN = ("--traces", 3, "--seed", 1)
 
 
@@ -56,6 +57,7 @@ def refused(at: Path, code: int, *args: object, words: tuple[str, ...], **env: s
         (2, ("defects", "--time", "1d"), ("'1d'",)),
         (3, ("check", "P1", "--defect", 9999, *RUN), ("no planted defect 9999",)),
         (3, ("replay", GOOD, "--defect", 9999), ("no planted defect 9999",)),
+        (3, ("replay", SCHEDULED), ("Operation 0", "needs a subject that declares sched", "bundled")),
         (2, ("check", "--subject", "ggml", "--defect", 1), ("--defect 1", "bundled")),
         (2, ("replay", GOOD, "--subject", "ggml", "--defect", 1), ("--defect 1", "bundled")),
         (2, ("check", "P1", *RUN, "--expected", "gone.json"), ("gone.json", "cannot be read")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -30,6 +31,12 @@ def subjects(parent: int) -> set[int]:
         level = [child for p in level for child in below.get(p, [])]
         found |= set(level)
     return found
+
+
+def children_of(parent: int) -> set[int]:
+    """Its own processes, without theirs."""
+    every = subjects(parent)
+    return every - {below for each in every for below in subjects(each)}
 
 
 def gone(processes: set[int], seconds: float = 10) -> bool:
@@ -100,3 +107,14 @@ def test_sudden_death_leaves_no_subject_behind(tmp_path: Path) -> None:
         process.wait()
         assert gone(below)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_zygote_is_one_sentence(tmp_path: Path) -> None:
+    """Its socket is a closed pipe, which is not taken for a closed stdout."""
+    with checking(tmp_path) as process:
+        parents = children_of(process.pid)
+        for each in parents:
+            os.kill(each, signal.SIGKILL)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 3, (out, err)
+    assert "Traceback" not in err and err.startswith("gallocheck: ") and "was killed; start again" in err
