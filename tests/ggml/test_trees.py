@@ -158,7 +158,7 @@ def test_second_build_is_instant(pinned: trees.Tree, plain: Path) -> None:
     said: list[str] = []
     begin = time.monotonic()
     assert trees.build(pinned, progress=said.append) == plain
-    assert time.monotonic() - begin < 2 and not said
+    assert time.monotonic() - begin < 10 and not said
 
 
 def test_changed_source_is_another_subject(copy: Path, pinned: trees.Tree) -> None:
