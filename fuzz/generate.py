@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from ..model.records import MAX_ALLOCS, UNLIMITED, Cap, Graph, Kind, Op, OpFlag, Setup, Trace
 from .draw import Draw, RandomDraw, weighted
-from .graphs import draw_graph, draw_huge_graph, mutate_lifetimes
+from .graphs import draw_graph, draw_huge_graph, grown, mutate_lifetimes
 from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
 from .setups import Frame, device_bytes, draw_frame, near_need, with_capacities
 
@@ -59,6 +59,8 @@ def draw_graphs(draw: Draw, frame: Frame) -> tuple[Graph, ...]:
     for k in range(draw.integer(1, 4)):
         if k and draw.boolean(0.3):
             graphs.append(mutate_lifetimes(draw, draw.choice(graphs)))
+        elif k and draw.boolean(0.25):  # every type must grow at once, or may shrink
+            graphs.append(grown(draw.choice(graphs)))
         else:
             scale = max(1, int(frame.scale * draw.choice((1, 1, 1, 0.25, 4))))
             graphs.append(draw_graph(draw, frame.types, scale, n_slots))
@@ -117,7 +119,7 @@ class _Weights:
             base |= {Kind.SYNC: 1, Kind.RESET: 1}
         kinds = tuple((kind, w * draw.choice((0, 1, 1, 2, 4))) for kind, w in base.items())
         kinds += ((Kind.RESERVE, 1), (Kind.ALLOC, 1))
-        p_fail = draw.choice((0, 0.05, 0.15, 0.3))
+        p_fail = draw.choice((0, 0.1, 0.2, 0.4))
         return cls(kinds, caps, pair, sched, p_fail, draw.choice((0, 0, 0.03)), draw.choice((0.3, 0.6, 0.9)))
 
 
@@ -186,6 +188,8 @@ class _History:
             return [a for a, s in every if s.role == Kind.OWN]
         if kind == Kind.SHRINK:
             return [a for a, s in every if s.role is not None]
+        if kind == Kind.FREE and not self.draw.boolean(0.2):  # who has buffers may leave some behind
+            return [a for a, s in every if s.used]
         if kind == Kind.COMPUTE:
             return [a for a, s in every if s.bound is not None or self.weights.sched]
         return list(self.alive)
@@ -268,7 +272,8 @@ class _History:
             if state.role is None and not state.used:
                 state.role = op.kind
         elif op.kind in (Kind.RESERVE, Kind.ALLOC):
-            state.used = True
+            slots = self.setup.configs[state.config] if state.config < len(self.setup.configs) else ()
+            state.used |= op.kind == Kind.RESERVE or len(set(slots)) == 1  # else it is refused
             if op.kind == Kind.ALLOC and not (op.fail_nth or op.fail_types):
                 state.bound = op.graph
         elif op.kind in (Kind.RESET, Kind.REMAKE):

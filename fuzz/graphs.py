@@ -193,6 +193,11 @@ def view_of(draw: Draw, root: Tensor) -> tuple[int, int]:
     return (left if draw.boolean(0.5) else draw.integer(0, left)), offset
 
 
+def grown(graph: Graph) -> Graph:
+    """The same graph of tensors twice as large."""
+    return Graph(tuple(replace(t, size=2 * t.size, view_offs=2 * t.view_offs) for t in graph.tensors))
+
+
 def mutate_lifetimes(draw: Draw, graph: Graph) -> Graph:
     """Another graph of as many tensors of the same sizes; other sources, views, lifetimes or outputs (G4).
 

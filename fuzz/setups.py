@@ -30,7 +30,8 @@ def draw_frame(draw: Draw, pair: bool) -> Frame:
     types = tuple(_draw_type(draw, scale) for _ in range(n_types))
     if not pair:
         return Frame(types, (draw_slots(draw, tuple(range(n_types))),), scale)
-    configs = [draw_slots(draw, _subset(draw, n_types)) for _ in range(draw.integer(1, 3))]
+    n_configs = weighted(draw, ((1, 1), (2, 3), (3, 2)))  # other lists: some types are private
+    configs = [draw_slots(draw, _subset(draw, n_types)) for _ in range(n_configs)]
     if draw.boolean(0.5):  # something in common
         configs[0] = draw_slots(draw, tuple(range(n_types)))
     return Frame(types, tuple(configs), scale)
@@ -51,7 +52,7 @@ def _draw_type(draw: Draw, scale: int) -> BufferType:
 
 
 def _subset(draw: Draw, n_types: int) -> tuple[int, ...]:
-    chosen = tuple(t for t in range(n_types) if draw.boolean(0.7))
+    chosen = tuple(t for t in range(n_types) if draw.boolean(0.6))
     return chosen or (draw.integer(0, n_types - 1),)
 
 
