@@ -66,7 +66,7 @@ CASES = {"P1": 1, "G5": 43, "R3": 52}  #: a defect of each layer that is found a
 def test_a_planted_defect_from_check_to_replay(tmp_path: Path, clause: str) -> None:
     """Exit code 1, the clause by name, and a replay that fails there and holds on the good subject."""
     number = CASES[clause]
-    args = ("check", clause, "--defect", number, "--traces", 12, "--seed", 1, "--out", "found/here")
+    args = ("check", clause, "--defect", number, "--traces", 50, "--seed", 1, "--out", "found/here")
     done = gallocheck(*args, at=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert rows(done.stdout)[clause][1].startswith("BROKEN")
@@ -93,7 +93,7 @@ def test_an_expected_failure_is_told_as_such(tmp_path: Path) -> None:
     entry = {"id": "F1", "clause": "P1", "title": "shares bytes", "signatures": [r"P1\|.*"], "replay": name}
     wanted = {"subject": "planted", "matches": [""], "findings": [entry]}
     (tmp_path / "mine.json").write_text(json.dumps(wanted))
-    args = ("check", "P1", "--traces", 12, "--seed", 1, "--out", "found", "--expected", "mine.json")
+    args = ("check", "P1", "--traces", 50, "--seed", 1, "--out", "found", "--expected", "mine.json")
     known = gallocheck(*args, "--defect", 1, at=tmp_path)
     assert known.returncode == 0, known.stdout + known.stderr
     assert rows(known.stdout)["P1"][1] == "fails as expected (F1)"
