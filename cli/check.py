@@ -70,10 +70,19 @@ def run(
 def base_of(
     console: Console, target: Subject, source: Path | None, expected: Path | None
 ) -> AbstractContextManager[Judge | None]:
-    """The pinned release, beside a tree that is expected to fail as it does; else nothing."""
+    """The pinned release, beside a tree that is expected to fail as it does; else nothing.
+
+    Raises NotApplicable without it: its failures would hide new ones.
+    """
     if source is None or expected != PINNED:
         return nullcontext()
-    return Judge(find(console, target.name, None, 0).library)
+    try:
+        return Judge(find(console, target.name, None, 0).library)
+    except TreeError:
+        raise NotApplicable(
+            "--expected pinned runs the pinned release beside the tree, and it could not be fetched or built;"
+            " leave --expected out, or name the file of a list."
+        ) from None
 
 
 def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:

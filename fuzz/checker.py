@@ -35,7 +35,7 @@ PLAIN = {"R3": "G1", "R4": "G1", "R5": "G1", "R6": "G1", "R9": "G2", "R10": "G2"
 
 
 #: where one fault breaks several clauses, the one that says most of it comes first
-FIRST = {"P12": 0, "R10": 0}
+FIRST = {"P12": 0, "R10": 0, "R11": 0}
 
 
 @dataclass
