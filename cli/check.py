@@ -20,11 +20,11 @@ from rich.text import Text
 from ..fuzz import canary
 from ..fuzz.applies import NotApplicable, applies
 from ..fuzz.catalogue import SCHED_DEFECTS
-from ..fuzz.expected import PINNED, ExpectedList, for_subject
+from ..fuzz.expected import AS_BASELINE, KNOWN, PINNED, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import ReplayError, load
-from ..fuzz.subjects import Subject
+from ..fuzz.subjects import VARIANT, Subject
 from ..fuzz.words import count, describe_op, describe_trace
 from ..model.records import Cap
 from ..native.trees import TreeError
@@ -43,14 +43,18 @@ def run(
     out: Path,
     expected: Path | None,
     defect: int,
+    baseline: Path | None = None,
 ) -> int:
     """Runs the check and prints everything; the exit code."""
     wanted = select(clauses) if clauses else CLAUSES
     target = find(console, subject, source, defect)
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
-    with Judge(target.library, defect) as judge, base_of(console, target, source, expected) as base:
-        known = for_subject(target.name, judge.describe, expected, source is not None)
+    with Judge(target.library, defect) as judge, base_of(console, target, source, expected, baseline) as base:
+        if baseline is not None:
+            known = ExpectedList([], KNOWN, AS_BASELINE)
+        else:
+            known = for_subject(target.name, judge.describe, expected, source is not None)
         rows = [c for c in wanted if applies(c.id, judge.caps)]
         check_applies(clauses, rows, target.name)
         console.print(f"subject   {target.name}: {judge.describe}", markup=False)
@@ -68,12 +72,20 @@ def run(
 
 
 def base_of(
-    console: Console, target: Subject, source: Path | None, expected: Path | None
+    console: Console, target: Subject, source: Path | None, expected: Path | None, baseline: Path | None
 ) -> AbstractContextManager[Judge | None]:
-    """The pinned release, beside a tree that is expected to fail as it does; else nothing.
+    """The tree that runs beside the subject: the baseline, or the pinned release beside a tree that is
+    expected to fail as it does; else nothing.
 
     Raises NotApplicable without it: its failures would hide new ones.
     """
+    if baseline is not None:
+        if expected is not None or target.name not in VARIANT:
+            raise NotApplicable(
+                "--baseline goes with --subject ggml (or ggml-resizable, ggml-group) and without --expected:"
+                " what fails in the baseline too is expected."
+            )
+        return Judge(find(console, target.name, None if baseline == PINNED else baseline, 0).library)
     if source is None or expected != PINNED:
         return nullcontext()
     try:
@@ -204,7 +216,9 @@ def print_finding(console: Console, finding: Finding, options: str) -> None:
     if v.step < len(finding.trace.ops):
         console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
     if finding.like:
-        console.print(f"  (it looks like {finding.like.id}, but the pinned release does not fail here)")
+        beside = "the baseline" if finding.like == AS_BASELINE else "the pinned release"
+        looks = "" if finding.like == AS_BASELINE else f"it looks like {finding.like.id}, but "
+        console.print(f"  ({looks}{beside} does not fail here)")
     if not finding.confirmed:
         console.print(
             "  (it did not show again in a new process: the subject's behaviour depends on its past)"

@@ -69,6 +69,10 @@ def check(
         Path | None,
         typer.Option(help="A list of expected failures (default: the one for the pinned release)."),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="A tree from before your change, or 'pinned': what fails there too is not new."),
+    ] = None,
     defect: Defect = 0,
 ) -> None:
     """Check a subject against the contract and print a table, one row a clause.
@@ -78,7 +82,19 @@ def check(
     from . import check as job
 
     raise typer.Exit(
-        job.run(console, clauses or [], subject, source, seed, seconds(time), traces, out, expected, defect)
+        job.run(
+            console,
+            clauses or [],
+            subject,
+            source,
+            seed,
+            seconds(time),
+            traces,
+            out,
+            expected,
+            defect,
+            baseline,
+        )
     )
 
 

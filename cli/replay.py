@@ -36,7 +36,7 @@ def run(
             f"saved    {saved.clause or saved.verdict}: {saved.message} (on {saved.subject})\n", markup=False
         )
         show(console, judge, saved, verdicts[-1])
-    return conclude(console, saved, verdicts)
+    return conclude(console, saved, verdicts, judge.describe)
 
 
 def check_able(trace: Trace, name: str, caps: Cap) -> None:
@@ -102,7 +102,7 @@ def indent(text: str) -> str:
     return "\n".join("  " + line for line in text.splitlines())
 
 
-def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) -> int:
+def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None], describe: str) -> int:
     """One line on what was seen, and whether it was the same every time."""
     first = verdicts[0]
     same = len({v.signature if v else "" for v in verdicts}) == 1
@@ -116,6 +116,10 @@ def conclude(console: Console, saved: Replay, verdicts: list[Verdict | None]) ->
         return 1
     if first is None:
         console.print("\n[green]holds[/green]: this subject does not show the fault")
+        if saved.subject != describe:
+            console.print(
+                f"it was found on {saved.subject}: name that with --subject and --source", markup=False
+            )
         return 0
     console.print(
         f"\n[bold red]{first.clause or first.sort}[/bold red] at operation {first.step}: {escape(first.message)}"

@@ -41,17 +41,22 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExpectedList:
-    """The expected failures that apply to one subject."""
+    """The expected failures that apply to one subject. `otherwise`: what all others are taken for."""
 
-    def __init__(self, findings: list[Expected], folder: Path) -> None:
-        self.findings, self.folder = findings, folder
+    def __init__(self, findings: list[Expected], folder: Path, otherwise: Expected | None = None) -> None:
+        self.findings, self.folder, self.otherwise = findings, folder, otherwise
 
     def find(self, signature: str) -> Expected | None:
         """The first entry of which a pattern matches the whole signature."""
-        return next((e for e in self.findings if any(re.fullmatch(s, signature) for s in e.signatures)), None)
+        found = (e for e in self.findings if any(re.fullmatch(s, signature) for s in e.signatures))
+        return next(found, self.otherwise)
 
     def replay_path(self, entry: Expected) -> Path:
         return self.folder / entry.replay
+
+
+#: with a baseline, whatever fails there too is expected; the hunt runs both and tells them apart
+AS_BASELINE = Expected("baseline", "", "fails in the baseline too", [".*"], "")
 
 
 def load(path: Path) -> _File:
