@@ -12,8 +12,8 @@ from .clauses import clause, select
 from .induction import INVARIANT, Answer, ask, base, cases
 from .resizable import CHECKED
 
-#: types and chunks; together every pair of one to three, at the edges and in the middle
-CONFIGS = ((1, 1), (1, 3), (2, 2), (3, 1), (3, 3))
+#: types and chunks: every pair of one to three
+CONFIGS = tuple((types, chunks) for types in (1, 2, 3) for chunks in (1, 2, 3))
 DEPTH, BUDGET = 6, 60.0  #: operations and seconds for the search from the start state
 
 PROVED, REFUTED, UNKNOWN = "proved", "refuted", "unknown"
