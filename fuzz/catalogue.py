@@ -27,6 +27,6 @@ def read(file: Path) -> tuple[Defect, ...]:
     )
 
 
-FILE = NATIVE / "bundled" / "defects.def"
-DEFECTS = read(FILE)
+FILES = [NATIVE / "bundled" / "defects" / f"{letters}.def" for letters in ("pgr", *"csmvqwt")]
+DEFECTS = tuple(defect for file in FILES for defect in read(file))
 SCHED_DEFECTS = read(NATIVE / "ggml" / "defects.def")  #: need a tree to be built: C1, C2, C5

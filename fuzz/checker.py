@@ -9,7 +9,7 @@ spec/          the clauses as predicates over the observed transition
 alloc.py       the bound graph's places, against its lifetimes and the live buffers
 exact.py       every observation against the reference session (subjects with Cap.EXACT)
 deaths.py      which clause an abort, a fault or a hang breaks
-scheduled.py   allocators behind a scheduler (C1, C2, C5)
+layers.py      schedulers, pools, captured graphs, contexts, server: books of their own
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..model import planner
-from ..model.records import MAX_CHUNKS, Cap, Kind, Op, OpFlag, Status, Trace
-from ..model.session import Session, trim
+from ..model.records import MAX_CHUNKS, Cap, Kind, Observation, Op, Status, Trace
+from ..model.session import trim
+from ..model.stack import Stack
 from ..native.worker import Run, StepSeen
 from ..spec import resizable
 from ..spec.resizable import Step
-from . import alloc, deaths, exact, scheduled
+from . import alloc, deaths, exact
 from .applies import applies
 from .fresh import Fresh
+from .layers import Layer, layers
 from .ledger import Ledger, is_plain
 from .verdict import Verdict
 
@@ -82,7 +84,7 @@ class Checker:
         self.parted = False
         self.open(MAX_CHUNKS)
         self.history = alloc.History()
-        self.books = scheduled.Books(trace, caps, fresh)
+        self.layers = layers(trace, caps, fresh)
         self.report = Report()
         self.at = 0
 
@@ -104,7 +106,7 @@ class Checker:
         """Opens the books for sessions of at most so many chunks a type."""
         trace, exact_too = self.trace, self.caps & Cap.EXACT
         self.ledger = Ledger(trace.setup, trace.graphs, self.caps, self.fresh, chunks)
-        self.reference = Session(trace.setup, list(trace.graphs), chunks=chunks) if exact_too else None
+        self.reference = Stack(trace.setup, list(trace.graphs), chunks=chunks) if exact_too else None
 
     def has_empty(self) -> bool:
         """Whether some graph may have a chunk of no bytes, which a foreign subject does not show."""
@@ -126,28 +128,44 @@ class Checker:
     # -- one step ----------------------------------------------------------------
 
     def step(self, op: Op, seen: StepSeen) -> Iterator[Verdict]:
-        behind = self.books.has(op.alloc) and op.kind != Kind.CAPACITY
-        if behind or (op.flags & OpFlag.BY_SCHED and seen.obs.status == Status.DONE):
-            self.report.tally += self.books.tally(op, seen)
+        layer = next((x for x in self.layers if x.takes(op, seen)), None)
+        if layer is not None:
+            self.report.tally += layer.tally(op, seen)
             self.ledger.session.used = seen.obs.used
-            for clause, message in self.books.step(op, seen):
-                yield self.verdict("broken", clause, message, op)
-            return
+        found = False
+        for clause, message in self.layered(layer, op, seen):
+            found = True
+            yield self.verdict("broken", clause, message, op)
+        if layer is None:
+            for verdict in self.plain(op, seen):
+                found |= verdict.sort == "broken"
+                yield verdict
+        yield from self.exactly(op, seen, found)
+
+    def layered(self, layer: Layer | None, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """What the operation breaks of its own layer, then of the others."""
+        if layer is not None:
+            yield from layer.step(op, seen)
+        for other in self.layers:
+            if other is not layer:
+                yield from other.watch(op, seen)
+
+    def plain(self, op: Op, seen: StepSeen) -> Iterator[Verdict]:
+        """An operation of a plain allocator or a pair."""
         expected, step = self.ledger.step(op, seen.obs, seen.looks)
         if seen.obs.status == Status.MISUSE and expected == Status.MISUSE:
             yield self.verdict("misuse", "", deaths.misused(op), op)
         self.report.tally += alloc.exercised(op, seen, self.ledger, self.history)
         self.history.note(op, seen.obs, self.ledger)
-        found = False
         for clause, message in self.clauses(op, seen, step):
-            found = True
             want, have = sides(step) if step is not None and clause[0] in "RG" else ("", "")
             yield Verdict("broken", clause, message, self.at, op.kind.name, want, have)
-        if self.reference is None:
-            if expected == Status.MISUSE != seen.obs.status:
-                yield self.verdict("silent", "", "the caller's misuse was not noticed", op)
-            return
-        if self.parted:
+        if self.reference is None and expected == Status.MISUSE != seen.obs.status:
+            yield self.verdict("silent", "", "the caller's misuse was not noticed", op)
+
+    def exactly(self, op: Op, seen: StepSeen, found: bool) -> Iterator[Verdict]:
+        """A difference from the reference that no clause explains."""
+        if self.reference is None or self.parted:
             return
         for name, want, have in exact.differences(self.reference, op, seen):
             self.parted = True  # the reference goes another way from here on
@@ -205,11 +223,14 @@ class Checker:
             yield Verdict("broken", clause, f"freeing everything {how}", self.at, run.death.phase)
             return
         op = self.trace.ops[self.at]
-        clause = deaths.blame(op, self.ledger, self.history)
-        if deaths.expected(op, self.ledger):
+        layer = next((x for x in self.layers if x.drives(op)), None)
+        clause = layer.blame(op) if layer else deaths.blame(op, self.ledger, self.history)
+        if layer is None and deaths.expected(op, self.ledger):
             self.report.tally["R12"] += 1
-        elif self.books.has(op.alloc):
-            yield self.verdict("broken", self.books.blame(op), how, op)
+        elif layer is not None and not clause:
+            self.report.tally += layer.tally(op, StepSeen(Observation(Status.MISUSE), {}))
+        elif layer is not None:
+            yield self.verdict("broken", clause, how, op)
         elif self.misuse(op):
             yield self.verdict("misuse", "", f"{deaths.misused(op)}; the subject {how}", op)
         else:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.records import Kind, Observation, Op, Place, Status, Trouble
-from ..model.session import Session
+from ..model.stack import Stack
 from ..native.worker import StepSeen
 from ..spec.placement import spot
 
-FIELDS = ("generation", "shrink_generation", "used", "reported", "owned", "asked", "digest", "allocations")
+#: compared after every operation that is no misuse; those from "digest" on are the operation's, not the allocator's
+FIELDS = (
+    "generation", "shrink_generation", "used", "reported", "owned", "asked", "sched_generation",
+    "sched_shrink_generation", "nodes", "in_flight", "pooled", "captured", "capturing", "busy",
+    "digest", "allocations", "reason", "released", "mapped", "out", "tokens", "cells", "fewer", "reserves",
+    "waits", "attached",
+)  # fmt: skip
+LOOKED = FIELDS[: FIELDS.index("digest")]
 
 
-def differences(reference: Session, op: Op, seen: StepSeen) -> Iterator[tuple[str, str, str]]:
+def differences(reference: Stack, op: Op, seen: StepSeen) -> Iterator[tuple[str, str, str]]:
     """Steps the reference; yields (what differs, expected, seen) for all that can be observed."""
     want = reference.step(op)
     if want.status != seen.obs.status:
@@ -27,11 +34,11 @@ def differences(reference: Session, op: Op, seen: StepSeen) -> Iterator[tuple[st
         if op.kind == Kind.MEASURE:
             yield from compare("", want, seen.obs, ("measured",))
     for number, look in seen.looks.items():
-        yield from compare(f"allocator {number}'s ", reference.look(number), look, FIELDS[:-2])
+        yield from compare(f"allocator {number}'s ", reference.look(number), look, LOOKED)
     if seen.obs.trouble:
         yield "memory", "no trouble", str(Trouble(seen.obs.trouble))
-    if op.kind == Kind.ALLOC and seen.places is not None and op.alloc in reference.allocs:
-        yield from places(reference.allocs[op.alloc].places, seen.places, reference, op)
+    if op.kind == Kind.ALLOC and seen.places is not None and op.alloc in reference.session.allocs:
+        yield from places(reference.session.allocs[op.alloc].places, seen.places, reference, op)
 
 
 def compare(
@@ -46,9 +53,9 @@ def compare(
 
 
 def places(
-    want: tuple[Place, ...], have: tuple[Place, ...], reference: Session, op: Op
+    want: tuple[Place, ...], have: tuple[Place, ...], reference: Stack, op: Op
 ) -> Iterator[tuple[str, str, str]]:
-    sizes = [t.size for t in reference.graphs[op.graph].tensors]
+    sizes = [t.size for t in reference.session.graphs[op.graph].tensors]
     for i, (expected, found) in enumerate(zip(want, have, strict=True)):
         outside = expected.type < 0 and found.type < 0
         if expected != found and not outside and sizes[i]:

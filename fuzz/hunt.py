@@ -15,22 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..model.records import Cap, Trace
+from ..model.records import Trace
 from .expected import Expected, ExpectedList
-from .generate import Profile, RandomDraw, draw_trace
+from .generate import RandomDraw
 from .judge import Judge
+from .profiles import SOURCES
 from .replay import Replay, save
 from .shrink import shrink
 from .verdict import Verdict
-
-#: profiles and how often each is drawn, by what the subject can do
-WEIGHTS: tuple[tuple[Profile, int, Cap], ...] = (
-    ("plan", 3, Cap.PLAN),
-    ("gallocr", 3, Cap.PLAN),
-    ("huge", 1, Cap.PLAN),
-    ("pair", 4, Cap.RESIZABLE | Cap.GROUP),
-    ("sched", 3, Cap.SCHED),
-)
 
 
 @dataclass
@@ -90,7 +82,7 @@ class Hunt:
         self.base = base
         self.judge, self.seed, self.known, self.folder = judge, seed, known, folder
         self.only, self.shrink_s, self.version = only, shrink_s, version
-        self.profiles = [p for p, weight, cap in WEIGHTS if judge.caps & cap for _ in range(weight)]
+        self.profiles = [p for p, x in SOURCES.items() if judge.caps & x.needs for _ in range(x.weight)]
         self.result = Result()
         self.found: dict[tuple[str, bool], Finding] = {}
 
@@ -98,7 +90,7 @@ class Hunt:
         """Trace `number` of this hunt."""
         rng = random.Random(f"{self.seed}/{number}")
         profile = self.profiles[rng.randrange(len(self.profiles))]
-        return draw_trace(RandomDraw(rng), profile, self.judge.caps)
+        return SOURCES[profile].draw(RandomDraw(rng), self.judge.caps)
 
     def run(
         self,

@@ -12,16 +12,24 @@ from collections.abc import Iterator
 from ..model.records import (
     MAX_ALLOCS,
     MAX_CONFIGS,
+    MAX_CONTEXTS,
+    MAX_LANES,
+    MAX_SERVER_SLOTS,
     MAX_SLOTS,
     MAX_SRC,
+    MAX_STREAMS,
     MAX_TYPES,
     SIZE_MAX,
+    VALIDATED,
     BufferType,
+    Context,
     Flag,
     Graph,
     Kind,
     Op,
     OpFlag,
+    PoolKind,
+    Scale,
     Setup,
     Tensor,
     Trace,
@@ -33,7 +41,30 @@ SMALL_DEVICE = 256 << 20  #: bytes; a larger tensor is legal only where no devic
 MAX_GRAPH_BYTES = 1 << 30  #: of tensors that are not huge
 MAX_TENSORS, MAX_GRAPHS, MAX_OPS = 4096, 4096, 1 << 20
 MAX_FAIL_NTH = 1 << 16
-_FLAGS_OF = {Kind.NEW: OpFlag.BY_SCHED, Kind.COMPUTE: OpFlag.UNCHECKED | OpFlag.ASYNC}
+MAX_BATCH, MAX_CELLS, MAX_POOL_RANGE = 4096, 1 << 20, 1 << 36  #: tokens, cells, bytes
+_RUNS = OpFlag.UNCHECKED | OpFlag.ASYNC
+_FLAGS_OF = {Kind.NEW: OpFlag.BY_SCHED, Kind.COMPUTE: _RUNS, Kind.LAUNCH: _RUNS, Kind.CTX_DECODE: _RUNS}
+POOL_KINDS = frozenset({Kind.POOL_ALLOC, Kind.POOL_FREE})
+CONTEXT_KINDS = frozenset(k for k in Kind if k.name.startswith("CTX_"))
+SLOT_KINDS = frozenset(k for k in Kind if k.name.startswith("SLOT_"))
+#: what `alloc` is, and how many there are; elsewhere an allocator
+_WHO = {
+    **dict.fromkeys(POOL_KINDS, ("stream", MAX_STREAMS)),
+    **dict.fromkeys(CONTEXT_KINDS, ("context", MAX_CONTEXTS)),
+    **dict.fromkeys(SLOT_KINDS, ("slot", MAX_SERVER_SLOTS)),
+}
+#: the largest `value`; 0 elsewhere
+_VALUES = {
+    Kind.CAPACITY: SIZE_MAX,
+    Kind.NEW: MAX_TENSORS,
+    Kind.BORROW: VALIDATED,
+    Kind.POOL_ALLOC: SIZE_MAX,
+    Kind.POOL_FREE: SIZE_MAX,
+    Kind.CTX_ATTACH: VALIDATED,
+    Kind.CTX_DECODE: MAX_BATCH,
+    Kind.CTX_NODES: MAX_TENSORS,
+    Kind.SLOT_STEP: MAX_BATCH,
+}
 _ALL_FLAGS = sum(Flag)  # as an int: `~` on a Flag forgets bits that are no flag
 GRAPH_KINDS = frozenset({Kind.RESERVE, Kind.MEASURE, Kind.ALLOC, Kind.COMPUTE})  #: kinds that read `graph`
 
@@ -53,6 +84,9 @@ def graph_legal(graph: Graph) -> bool:
 
 def _faults(trace: Trace) -> Iterator[str]:
     yield from _setup_faults(trace.setup)
+    for c, context in enumerate(trace.setup.contexts):
+        for fault in _context_faults(context, trace):
+            yield f"context {c}: {fault}"
     if len(trace.graphs) > MAX_GRAPHS:
         yield f"there are {len(trace.graphs)} graphs, at most {MAX_GRAPHS} are allowed"
     for g, graph in enumerate(trace.graphs):
@@ -74,8 +108,12 @@ def _setup_faults(setup: Setup) -> Iterator[str]:
     if not 1 <= len(setup.types) <= MAX_TYPES:
         yield f"there are {len(setup.types)} buffer types, 1 to {MAX_TYPES} are allowed"
     for t, kind in enumerate(setup.types):
-        for fault in _type_faults(kind):
+        for fault in (*_type_faults(kind), *_meta_faults(kind, setup.types)):
             yield f"buffer type {t}: {fault}"
+    if setup.pool != PoolKind.NO_POOL and not 1 <= setup.pool_range <= MAX_POOL_RANGE:
+        yield f"a pool's range of {setup.pool_range} bytes is not from 1 to {MAX_POOL_RANGE}"
+    if len(setup.contexts) > MAX_CONTEXTS:
+        yield f"there are {len(setup.contexts)} contexts, at most {MAX_CONTEXTS} are allowed"
     if not 1 <= len(setup.configs) <= MAX_CONFIGS:
         yield f"there are {len(setup.configs)} configs, 1 to {MAX_CONFIGS} are allowed"
     for k, slots in enumerate(setup.configs):
@@ -96,6 +134,50 @@ def _type_faults(kind: BufferType) -> Iterator[str]:
         yield f"largest buffer {kind.max_size} is not from 1 to 2^64 - 1"
     if not 0 <= kind.capacity <= SIZE_MAX:
         yield f"capacity {kind.capacity} is not from 0 to 2^64 - 1"
+
+
+def _meta_faults(kind: BufferType, types: tuple[BufferType, ...]) -> Iterator[str]:
+    if not 0 <= kind.meta < 1 << len(types) or any(types[d].meta for d in _devices(kind.meta)):
+        yield f"meta {kind.meta:#x} names what is no simple type"
+    elif any(types[d].granularity > kind.granularity for d in _devices(kind.meta)):
+        yield f"granularity {kind.granularity} is less than that of one of its devices"
+
+
+def _devices(mask: int) -> list[int]:
+    return [d for d in range(MAX_TYPES) if mask >> d & 1]
+
+
+def _context_faults(c: Context, trace: Trace) -> Iterator[str]:
+    """The rules stated with gc_context."""
+    if c.config == -1:
+        return
+    if not 0 <= c.config < len(trace.setup.configs):
+        yield f"config {c.config} is not there"
+    if not 0 <= c.graph < len(trace.graphs):
+        yield f"graph {c.graph} is not there"
+    if not 1 <= c.lanes <= MAX_LANES:
+        yield f"{c.lanes} lanes, 1 to {MAX_LANES} are allowed"
+    if not 1 <= c.generation <= c.batch <= MAX_BATCH:
+        yield f"batches of {c.generation} and {c.batch} tokens are not in order, or above {MAX_BATCH}"
+    if not 8 <= c.cells <= MAX_CELLS or c.cells % 8:
+        yield f"{c.cells} cells are no multiple of 8 from 8 to {MAX_CELLS}"
+    if not 0 <= c.window <= MAX_CELLS:
+        yield f"a window of {c.window} cells is not from 0 to {MAX_CELLS}"
+    if not 0 <= c.nodes <= MAX_TENSORS:
+        yield f"{c.nodes} nodes are not from 0 to {MAX_TENSORS}"
+    if 0 <= c.graph < len(trace.graphs):
+        yield from _template_faults(c, trace.graphs[c.graph])
+
+
+def _template_faults(c: Context, graph: Graph) -> Iterator[str]:
+    """The largest graph of the context can really be computed."""
+    total = 0
+    for t in graph.tensors:
+        times = c.batch if t.scale else 1
+        times *= c.cells if t.scale > Scale.SCALE_TOKENS else 1
+        total += 0 if t.view else t.alloc_size * times
+    if total > MAX_GRAPH_BYTES:
+        yield f"its largest graph has {total} bytes, at most {MAX_GRAPH_BYTES} are allowed"
 
 
 def _graph_faults(graph: Graph) -> Iterator[str]:
@@ -133,6 +215,8 @@ def _tensor_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[s
         yield "a tensor without bytes has a pad"
     if t.inplace and (t.leaf or t.pad):
         yield "an in-place operation is on a leaf, or has a pad"
+    if t.scale and (t.view or t.prealloc):
+        yield "a view, or a tensor with memory of its own, has a scale"
     yield from _view_faults(i, t, tensors)
 
 
@@ -157,13 +241,16 @@ def _view_faults(i: int, t: Tensor, tensors: tuple[Tensor, ...]) -> Iterator[str
 
 def _op_faults(op: Op, trace: Trace) -> Iterator[str]:
     setup = trace.setup
-    if not 0 <= op.alloc < MAX_ALLOCS:
-        yield f"allocator {op.alloc} is not from 0 to {MAX_ALLOCS - 1}"
+    who, many = _WHO.get(op.kind, ("allocator", MAX_ALLOCS))
+    if not 0 <= op.alloc < many:
+        yield f"{who} {op.alloc} is not from 0 to {many - 1}"
     limit, what = MAX_ALLOCS, "allocator"
     if op.kind == Kind.NEW:
         limit, what = len(setup.configs), "config"
-    elif op.kind == Kind.CAPACITY:
-        limit, what = len(setup.types), "device"
+    elif op.kind in (Kind.CAPACITY, Kind.TRIM) or op.kind in POOL_KINDS:
+        limit, what = len(setup.types), "type"
+    elif op.kind == Kind.CTX_DECODE:
+        limit, what = MAX_CELLS + 1, "number of cells"
     if not 0 <= op.other < limit:
         yield f"{what} {op.other} is not from 0 to {limit - 1}"
     if op.graph < 0 or op.graph >= max(1, len(trace.graphs)) or (op.kind in GRAPH_KINDS and not trace.graphs):
@@ -174,7 +261,7 @@ def _op_faults(op: Op, trace: Trace) -> Iterator[str]:
         yield f"fail_nth {op.fail_nth} is not from 0 to {MAX_FAIL_NTH}"
     if int(op.flags) & ~int(_FLAGS_OF.get(op.kind, OpFlag(0))):
         yield f"{op.kind.name} does not take the flags {int(op.flags)}"
-    if not 0 <= op.value <= SIZE_MAX or (op.value and op.kind != Kind.CAPACITY):
+    if not 0 <= op.value <= _VALUES.get(op.kind, 0):
         yield f"value {op.value} makes no sense for {op.kind.name}"
 
 

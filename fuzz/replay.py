@@ -14,7 +14,7 @@ from ..model.records import Observation, Trace
 from . import wire
 from .legal import why_illegal
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 64 << 20  #: of a file; larger ones are refused
 Verdict = Literal["broken", "misuse", "silent"]
 

@@ -35,8 +35,17 @@ class Books:
         self.trace, self.caps, self.fresh = trace, caps, fresh
         self.known: dict[int, Behind] = {}
 
-    def has(self, number: int) -> bool:
-        return number in self.known
+    def drives(self, op: Op) -> bool:
+        if op.kind == Kind.NEW:
+            return bool(op.flags & OpFlag.BY_SCHED)
+        return op.kind <= Kind.RESET and op.kind != Kind.CAPACITY and op.alloc in self.known
+
+    def takes(self, op: Op, seen: StepSeen) -> bool:
+        return self.drives(op) and (op.kind != Kind.NEW or seen.obs.status == Status.DONE)
+
+    def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """Nothing that others do is seen of a scheduler."""
+        yield from ()
 
     def step(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         """(clause, message) of what the step breaks."""

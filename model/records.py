@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from functools import cached_property
 
-MAX_TYPES, MAX_CHUNKS, MAX_SLOTS, MAX_CONFIGS, MAX_ALLOCS, MAX_SRC = 4, 16, 6, 4, 4, 4
+MAX_TYPES, MAX_CHUNKS, MAX_SLOTS, MAX_CONFIGS, MAX_ALLOCS, MAX_SRC = 5, 16, 6, 4, 4, 4
+MAX_STREAMS, MAX_CONTEXTS, MAX_LANES, MAX_SERVER_SLOTS = 4, 2, 2, 4
 UNLIMITED = 2**64 - 1  #: a capacity that never runs out
 SIZE_MAX = 2**64 - 1  #: largest size_t of a subject
 
@@ -27,6 +28,68 @@ class Cap(IntFlag):
     BREAKDOWN = 64
     CANARY = 128
     EMPTY_CHUNKS = 256
+    COUNTED = 512
+    META = 1024
+    POOL = 2048
+    CAPTURE = 4096
+    CONTEXTS = 8192
+    SERVER = 16384
+
+
+class Strategy(IntEnum):
+    """How owner and borrower share: R, S, or not at all."""
+
+    PAIR = 0
+    COUNTED = 1
+    APART = 2
+
+
+class PoolKind(IntEnum):
+    """Which pool devices have (V)."""
+
+    NO_POOL = 0
+    VMM_POOL = 1
+    LEGACY_POOL = 2
+
+
+class Memory(IntEnum):
+    """Memory kinds of a context (W7)."""
+
+    KV = 0
+    KV_WINDOW = 1
+    HYBRID = 2
+    HYBRID_WINDOW = 3
+    HYBRID_INDEXER = 4
+    OTHER_MEMORY = 5
+
+
+class Option(IntFlag):
+    """Options of a context (W)."""
+
+    PHASE_AWARE = 1
+    LIVE_CONTEXT = 2
+
+
+class Scale(IntEnum):
+    """What a template's tensor size is multiplied by (W)."""
+
+    SCALE_NONE = 0
+    SCALE_TOKENS = 1
+    SCALE_ATTENTION = 2
+    SCALE_WINDOW = 3
+    SCALE_INDEXER = 4
+
+
+class Shared(IntFlag):
+    """What must be so of two allocators for sharing to turn itself on (S4)."""
+
+    ONE_SEQUENCE = 1
+    ONE_DEVICE = 2
+    ON_CUDA = 4
+    NATIVE_MTP = 8
+
+
+VALIDATED = 15  #: all of `Shared`
 
 
 class Flag(IntFlag):
@@ -57,6 +120,23 @@ class Kind(IntEnum):
     REMAKE = 11
     SYNC = 12
     RESET = 13
+    POOL_ALLOC = 14
+    POOL_FREE = 15
+    TRIM = 16
+    CAPTURE_BEGIN = 17
+    CAPTURE_END = 18
+    LAUNCH = 19
+    DROP = 20
+    CTX_OPEN = 21
+    CTX_CLOSE = 22
+    CTX_ATTACH = 23
+    CTX_DECODE = 24
+    CTX_SYNC = 25
+    CTX_NODES = 26
+    CTX_TRIM = 27
+    SLOT_ENTER = 28
+    SLOT_STEP = 29
+    SLOT_LEAVE = 30
 
 
 class OpFlag(IntFlag):
@@ -70,6 +150,7 @@ class Status(IntEnum):
     REFUSED = 0
     DONE = 1
     STALE = 2
+    FAILED = 3
 
 
 class Trouble(IntFlag):
@@ -80,28 +161,58 @@ class Trouble(IntFlag):
     BAD_PREALLOC = 4
     FREED_BUSY = 8
     BAD_GUARD = 16
+    BAD_POOL = 32
 
 
 @dataclass(frozen=True, slots=True)
 class BufferType:
-    """A kind of memory and its device (contract, "Words"). Bytes throughout."""
+    """A kind of memory and its device (contract, "Words"). Bytes throughout.
+
+    `meta`: bit d: each buffer has a part, of the same size, on device d (M); 0: a simple type,
+    which lives on the device with its own index.
+    """
 
     alignment: int = 1
     max_size: int = SIZE_MAX
     granularity: int = 1
     capacity: int = UNLIMITED
+    meta: int = 0
+
+    def devices(self, index: int) -> tuple[int, ...]:
+        """The devices that a buffer of this type, which has this index, has bytes on."""
+        return tuple(d for d in range(MAX_TYPES) if self.meta >> d & 1) if self.meta else (index,)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """An inference context (W); the fields mean what gc_context says. config -1: there is none."""
+
+    config: int = -1
+    graph: int = 0
+    memory: Memory = Memory.KV
+    options: Option = Option(0)
+    lanes: int = 1
+    cells: int = 8
+    window: int = 8
+    generation: int = 1
+    batch: int = 1
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Devices and the slot lists that allocators are made with.
+    """Devices and the slot lists that allocators are made with; how they share, pools, contexts.
 
     `configs[k]` is a list of types, duplicates allowed (G3); first occurrences
-    ascend, so that allocation order is type order.
+    ascend, so that allocation order is type order. `contexts`: the target, then the draft.
     """
 
     types: tuple[BufferType, ...]
     configs: tuple[tuple[int, ...], ...]
+    strategy: Strategy = Strategy.PAIR
+    pool: PoolKind = PoolKind.NO_POOL
+    pool_range: int = 0
+    contexts: tuple[Context, ...] = ()
 
 
 def has(flags: int, flag: int) -> bool:
@@ -125,6 +236,7 @@ class Tensor:
     pad: int = 0
     view_src: int = -1
     view_offs: int = 0
+    scale: Scale = Scale.SCALE_NONE
 
     @property
     def leaf(self) -> bool:
@@ -217,6 +329,26 @@ class Observation:
     asked: tuple[tuple[int, ...], ...] = ()
     owned: tuple[int, ...] = ()
     allocations: int = 0
+    sched_generation: int = 0
+    sched_shrink_generation: int = 0
+    nodes: int = 0
+    in_flight: int = 0
+    reason: int = 0
+    pooled: tuple[int, ...] = ()
+    released: int = 0
+    base: int = 0
+    mapped: int = 0
+    out: int = 0
+    address: int = 0
+    captured: int = 0
+    capturing: int = 0
+    tokens: tuple[int, ...] = (0, 0)
+    cells: tuple[int, ...] = (0, 0)
+    fewer: tuple[int, ...] = (0, 0)
+    reserves: int = 0
+    waits: int = 0
+    attached: int = 0
+    busy: int = 0
 
 
 @dataclass(frozen=True, slots=True)

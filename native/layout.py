@@ -10,9 +10,12 @@ from typing import Any
 from ..model.records import (
     MAX_CHUNKS,
     MAX_CONFIGS,
+    MAX_CONTEXTS,
+    MAX_LANES,
     MAX_SLOTS,
     MAX_SRC,
     MAX_TYPES,
+    Context,
     Graph,
     Observation,
     Op,
@@ -57,23 +60,43 @@ SETUP, TENSOR, OP, OBS, PLACE = map(format_of, ("gc_setup", "gc_tensor", "gc_op"
 _AT = {name: part.offset for name, part in ffi.typeof("gc_obs").fields}
 _HEAD = struct.Struct("=iIii4Q")  # status to digest
 _SLOTS = struct.Struct(f"={MAX_SLOTS}Q")
+_SCHED = struct.Struct("=4Q2I")  # allocations to reason
+_POOL = struct.Struct(f"=5Q2I{3 * MAX_LANES}I4I")  # released to busy
 _ASKED_ROW = 8 * MAX_CHUNKS
 _NO_TROUBLE = Trouble(0)
 _NO_ROWS = bytes(MAX_TYPES * _ASKED_ROW)
 _STATUS = {int(s): s for s in Status}
-assert _HEAD.size == _AT["used"], "gc_obs changed: layout.py reads its head by this format"
+_HERE = "gc_obs changed: layout.py reads its parts by these formats"
+assert _HEAD.size == _AT["used"], _HERE
+assert _AT["allocations"] + _SCHED.size == _AT["pooled"], _HERE
+assert _AT["released"] + _POOL.size == OBS.size, _HERE
 
 
 def pack_setup(setup: Setup) -> bytes:
     """A gc_setup. Raises struct.error where a value does not fit its C field."""
     types: list[int] = []
     for kind in setup.types:
-        types += (kind.alignment, kind.max_size, kind.granularity, kind.capacity)
-    types += [0] * (4 * (MAX_TYPES - len(setup.types)))
+        types += (kind.alignment, kind.max_size, kind.granularity, kind.capacity, kind.meta, 0)
+    types += [0] * (6 * (MAX_TYPES - len(setup.types)))
     lengths = [len(slots) for slots in setup.configs] + [0] * (MAX_CONFIGS - len(setup.configs))
     slots = [t for config in setup.configs for t in (*config, *[0] * (MAX_SLOTS - len(config)))]
     slots += [0] * (MAX_SLOTS * MAX_CONFIGS - len(slots))
-    return SETUP.pack(len(setup.types), len(setup.configs), *types, *lengths, *slots)
+    contexts: list[int] = []
+    for c in (*setup.contexts, *[Context()] * MAX_CONTEXTS)[:MAX_CONTEXTS]:
+        contexts += (
+            c.config,
+            c.graph,
+            c.memory,
+            c.options,
+            c.lanes,
+            c.cells,
+            c.window,
+            c.generation,
+            c.batch,
+        )
+        contexts.append(c.nodes)
+    how = (setup.strategy, setup.pool, setup.pool_range)
+    return SETUP.pack(len(setup.types), len(setup.configs), *types, *lengths, *slots, *how, *contexts)
 
 
 _NO_SRC = (-1,) * MAX_SRC
@@ -82,7 +105,7 @@ _NO_SRC = (-1,) * MAX_SRC
 def pack_tensor(t: Tensor) -> bytes:
     """A gc_tensor."""
     src = (t.src + _NO_SRC)[:MAX_SRC]
-    return TENSOR.pack(t.size, t.pad, t.view_offs, t.view_src, *src, t.flags, t.slot, 0)
+    return TENSOR.pack(t.size, t.pad, t.view_offs, t.view_src, *src, t.flags, t.slot, t.scale)
 
 
 def pack_graph(graph: Graph) -> bytes:
@@ -110,6 +133,8 @@ def observation(raw: bytes, n_types: int) -> Observation:
             f"{min(_STATUS)} to {max(_STATUS)}: correct the adapter."
         )
     per_type = f"={n_types}Q"
+    pool = _POOL.unpack_from(raw, _AT["released"])
+    lanes = pool[7:13]
     return Observation(
         _STATUS[status],
         Trouble(trouble) if trouble else _NO_TROUBLE,
@@ -124,7 +149,13 @@ def observation(raw: bytes, n_types: int) -> Observation:
         _SLOTS.unpack_from(raw, _AT["measured"]),
         _asked(raw, n_types),
         struct.unpack_from(per_type, raw, _AT["owned"]),
-        *struct.unpack_from("=Q", raw, _AT["allocations"]),
+        *_SCHED.unpack_from(raw, _AT["allocations"]),
+        struct.unpack_from(per_type, raw, _AT["pooled"]),
+        *pool[:7],
+        lanes[:2],
+        lanes[2:4],
+        lanes[4:],
+        *pool[13:],
     )
 
 

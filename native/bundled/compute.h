@@ -15,7 +15,25 @@ struct findings {
     uint64_t digest = 0;
 };
 
+// Runs it now and waits for it.
 findings compute(const bound_graph & b);
+
+// A graph's work on a stream, not waited for: its kernels, and where they put
+// what they find. `scratch`: a pool's block on each device that the graph has
+// tensors on (bytes as scratch_size says), or null; nodes write and verify it.
+struct flight;
+struct launch_options {
+    const cuda::driver * api;
+    cuda::stream stream;
+    const uint8_t * const * scratch; // [GC_MAX_TYPES], by device; null: none
+};
+// Bytes of scratch that a node takes of each device: the largest node's size, at most 4096, rounded up to 128.
+uint64_t scratch_size(const graph & g);
+flight * launch(const bound_graph & b, const launch_options & how);
+// After the stream was synchronized (for a captured graph: after each replay): what its kernels
+// found. May be asked again; `forget` frees it.
+findings landed(flight & f);
+void forget(flight * f);
 // P3: nothing was written between a buffer's end and its last page's end.
 bool guards_hold(const gallocr & a);
 

@@ -1,5 +1,5 @@
 // defects.h: planted defects. Each is one guarded line somewhere in the code,
-// described in defects.def. The shipped build has none: there GC_PLANTED is
+// described in a .def file of defects/. The shipped build has none: there GC_PLANTED is
 // the constant false and the line is gone.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace gc {
 enum class defect : unsigned {
     none = 0,
 #define GC_DEFECT(number, clause, name, what) name = number,
-#include "defects.def"
+#include "defects.inc"
 #undef GC_DEFECT
 };
 

@@ -48,7 +48,6 @@ bool makes_sense(const gc_tensor * t, uint32_t n) {
 
 graph::graph(const gc_tensor * t, uint32_t n) : tensors(t, t + n), values(n), read(n), own_offset(n) {
     for (uint32_t i = 0; i < n; i++) {
-        tensors[i].reserved = 0;
         values[i] = gc_value(tensors.data(), i, values.data());
         for (const int32_t s : tensors[i].src) {
             if (s >= 0) read[s] = true;

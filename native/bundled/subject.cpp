@@ -1,4 +1,5 @@
-// subject.cpp: the C interface of gallocheck.h on the bundled allocator.
+// subject.cpp: the C interface of gallocheck.h on the bundled allocator. Plain
+// allocators and pairs are here; every other layer has a file (session.h).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,21 +8,20 @@
 
 #include "compute.h"
 #include "defects.h"
-#include "emulated.h"
-#include "gallocheck.h"
-#include "pair.h"
+#include "session.h"
 
 #define GC_EXPORT extern "C" __attribute__((visibility("default")))
 
-struct gc_session {
-    gc_setup setup;
-    gc::emulated::world * world;
-    std::array<gc::device, GC_MAX_TYPES> devices;
-    std::vector<std::unique_ptr<gc::graph>> graphs;
-    std::array<gc::gallocr *, GC_MAX_ALLOCS> allocs{};
-};
-
 namespace gc {
+
+gallocr * alloc_of(const gc_session & s, int32_t n) {
+    return n >= 0 && n < GC_MAX_ALLOCS ? s.allocs[n] : nullptr;
+}
+
+graph * graph_of(const gc_session & s, int32_t n) {
+    return n >= 0 && size_t(n) < s.graphs.size() ? s.graphs[n].get() : nullptr;
+}
+
 namespace {
 
 bool slots_make_sense(const gc_setup & s, int config) {
@@ -53,21 +53,8 @@ bool makes_sense(const gc_setup & s) {
     return true;
 }
 
-// The living allocator of that number, or null.
-gallocr * alloc_of(const gc_session & s, int32_t n) {
-    return n >= 0 && n < GC_MAX_ALLOCS ? s.allocs[n] : nullptr;
-}
-
-graph * graph_of(const gc_session & s, int32_t n) {
-    return n >= 0 && size_t(n) < s.graphs.size() ? s.graphs[n].get() : nullptr;
-}
-
 bool knows_type(const gc_session & s, int32_t t) {
     return t >= 0 && t < int32_t(s.setup.n_types);
-}
-
-int32_t answer(bool ok) {
-    return ok ? GC_DONE : GC_REFUSED;
 }
 
 int32_t make_new(gc_session & s, const gc_op & op) {
@@ -152,16 +139,14 @@ void observe(const gallocr & a, gc_obs & o) {
 bool observed(const gc_op & op, int32_t status) {
     switch (op.kind) {
         case GC_NEW: return status == GC_DONE;
-        case GC_CAPACITY:
-        case GC_SYNC:
-        case GC_RESET: return false;
-        default: return op.kind >= 0 && op.kind < GC_N_KINDS;
+        case GC_CAPACITY: return false;
+        default: return op.kind >= 0 && op.kind <= GC_RESET;
     }
 }
 
-int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
+// Operations of plain allocators and pairs.
+int32_t alloc_step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_NEW) return make_new(s, op);
-    if (op.kind == GC_CAPACITY) return set_capacity(s, op);
     gallocr * a = alloc_of(s, op.alloc);
     if (!a) return GC_MISUSE;
     if (op.kind == GC_FREE) {
@@ -172,6 +157,18 @@ int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     return on_alloc(s, *a, op, o);
 }
 
+int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
+    if (op.kind == GC_CAPACITY) return set_capacity(s, op);
+    if (op.kind < 0 || op.kind >= GC_N_KINDS) return GC_MISUSE;
+    if (op.kind >= GC_SLOT_ENTER) return server_step(s, op, o);
+    if (op.kind >= GC_CTX_OPEN) return context_step(s, op, o);
+    if (op.kind >= GC_CAPTURE_BEGIN) return capture_step(s, op, o);
+    if (op.kind >= GC_POOL_ALLOC) return pool_step(s, op, o);
+    if (by_context(s, op.alloc) && op.kind != GC_LOOK) return GC_MISUSE; // its context drives it
+    const bool sched = op.kind == GC_NEW ? op.flags & GC_BY_SCHED : by_sched(s, op.alloc);
+    return sched ? sched_step(s, op, o) : alloc_step(s, op, o);
+}
+
 void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     o = {};
     o.bad_node = o.bad_src = -1;
@@ -179,6 +176,11 @@ void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     o.status = step(s, op, o);
     const gallocr * a = alloc_of(s, op.alloc);
     if (a && observed(op, o.status)) observe(*a, o);
+    sched_observe(s, op, o);
+    pool_observe(s, op, o);
+    capture_observe(s, op, o);
+    context_observe(s, op, o);
+    server_observe(s, op, o);
     for (uint32_t t = 0; t < s.setup.n_types; t++) {
         o.used[t] = emulated::used(s.world, int(t));
     }
@@ -203,19 +205,30 @@ GC_EXPORT const char * gc_describe(void) {
 GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
     using namespace gc;
     if (!setup || !makes_sense(*setup)) return nullptr;
-    auto * s = new gc_session{*setup, nullptr, {}, {}, {}};
+    auto * s = new gc_session{*setup, nullptr, {}, {}};
     std::array<emulated::device_setup, GC_MAX_TYPES> gpus{};
     for (uint32_t t = 0; t < setup->n_types; t++) {
         gpus[t] = {setup->types[t].granularity, setup->types[t].capacity};
         s->devices[t] = {&emulated::table(), int(t), setup->types[t].granularity, emulated::page()};
     }
     s->world = emulated::open(gpus.data(), int(setup->n_types));
+    emulated::enter(s->world);
+    sched_open(*s);
+    pool_open(*s);
+    capture_open(*s);
+    context_open(*s);
+    server_open(*s);
     return s;
 }
 
 GC_EXPORT uint64_t gc_close(gc_session * s) {
     if (!s) return 0;
     gc::emulated::enter(s->world);
+    gc::server_close(*s);
+    gc::context_close(*s);
+    gc::capture_close(*s);
+    gc::pool_close(*s);
+    gc::sched_close(*s);
     uint64_t left = 0;
     for (gc::gallocr * a : s->allocs) {
         if (a) gc::free_gallocr(a);
@@ -256,7 +269,7 @@ GC_EXPORT int32_t gc_plant([[maybe_unused]] uint32_t n) {
     switch (n) {
         case 0:
 #define GC_DEFECT(number, clause, name, what) case number:
-#include "defects.def"
+#include "defects.inc"
 #undef GC_DEFECT
             gc::planted = gc::defect(n);
             return 1;

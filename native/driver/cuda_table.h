@@ -15,6 +15,12 @@ using result = int;                    // CUresult
 using device_ptr = unsigned long long; // CUdeviceptr
 using allocation = unsigned long long; // CUmemGenericAllocationHandle: physical memory
 using context = void *;                // CUcontext
+using stream = void *;                 // CUstream; null: the legacy default stream
+using event = void *;                  // CUevent
+using module = void *;                 // CUmodule
+using function = void *;               // CUfunction
+using graph = void *;                  // CUgraph
+using graph_exec = void *;             // CUgraphExec
 
 enum : result {
     success = 0,
@@ -22,9 +28,23 @@ enum : result {
     out_of_memory = 2,
     not_initialized = 3,
     invalid_device = 101,
+    invalid_image = 200,
     invalid_context = 201,
+    invalid_handle = 400,
+    not_found = 500,
+    not_ready = 600,
+    illegal_address = 700,
+    launch_failed = 719,
     not_supported = 801,
+    capture_unsupported = 900, // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    capture_invalidated = 901,
+    capture_unmatched = 903,
+    illegal_state = 401,
 };
+
+enum : unsigned { stream_non_blocking = 1, event_disable_timing = 2 };
+enum : int { capture_global = 0, capture_thread_local = 1, capture_relaxed = 2 }; // CUstreamCaptureMode
+enum : int { capture_none = 0, capture_active = 1, capture_status_invalidated = 2 }; // CUstreamCaptureStatus
 
 enum : int { pinned_memory = 1 };                                       // CUmemAllocationType
 enum : int { on_device = 1 };                                           // CUmemLocationType
@@ -75,6 +95,39 @@ struct driver {
     result (*memcpy_htod)(device_ptr to, const void * from, size_t size);
     result (*memcpy_dtoh)(void * to, device_ptr from, size_t size);
     result (*memset_d8)(device_ptr to, unsigned char value, size_t size);
+
+    // Memory without virtual addresses of one's own, as the legacy pool takes it.
+    result (*mem_alloc)(device_ptr * ptr, size_t size);
+    result (*mem_free)(device_ptr ptr);
+
+    // Streams and events: work of one stream runs in order, and later than its launch.
+    result (*ctx_synchronize)();
+    result (*stream_create)(stream * s, unsigned flags);
+    result (*stream_destroy)(stream s);
+    result (*stream_synchronize)(stream s);
+    result (*stream_query)(stream s); // not_ready: has work in flight
+    result (*event_create)(event * e, unsigned flags);
+    result (*event_destroy)(event e);
+    result (*event_record)(event e, stream s);
+    result (*event_synchronize)(event e);
+    result (*stream_wait_event)(stream s, event e, unsigned flags);
+
+    // Code: the kernels of kernels.h, by name.
+    result (*module_load_data)(module * m, const void * image);
+    result (*module_unload)(module m);
+    result (*module_get_function)(function * f, module m, const char * name);
+    result (*launch_kernel)(function f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared_bytes, stream s, void ** params,
+                            void ** extra);
+
+    // Captured graphs: what a stream is given while it is captured is recorded, not run.
+    result (*stream_begin_capture)(stream s, int mode);
+    result (*stream_end_capture)(stream s, graph * g);
+    result (*stream_is_capturing)(stream s, int * status);
+    result (*graph_instantiate)(graph_exec * e, graph g, unsigned long long flags);
+    result (*graph_launch)(graph_exec e, stream s);
+    result (*graph_exec_destroy)(graph_exec e);
+    result (*graph_destroy)(graph g);
 };
 
 } // namespace gc::cuda

@@ -366,7 +366,11 @@ const cuda::driver & table() {
     static const cuda::driver t = {primary_ctx_retain, ctx_set_current,  mem_get_info, mem_granularity,
                                    mem_address_reserve, mem_address_free, mem_create,   mem_release,
                                    mem_map,            mem_unmap,        mem_set_access, memcpy_htod,
-                                   memcpy_dtoh,        memset_d8};
+                                   memcpy_dtoh,        memset_d8,
+                                   // the rest is the driver helper's
+                                   nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                   nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                   nullptr, nullptr, nullptr, nullptr, nullptr};
     return t;
 }
 

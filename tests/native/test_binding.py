@@ -10,6 +10,7 @@ from gallocheck.model import records
 from gallocheck.model.records import (
     BufferType,
     Cap,
+    Context,
     Flag,
     Graph,
     Kind,
@@ -42,6 +43,12 @@ ENUMS = [
     (OpFlag, "GC_{}", {}),
     (Status, "GC_{}", {}),
     (Trouble, "GC_{}", {}),
+    (records.Strategy, "GC_{}", {}),
+    (records.PoolKind, "GC_{}", {}),
+    (records.Memory, "GC_{}", {}),
+    (records.Option, "GC_{}", {}),
+    (records.Scale, "GC_{}", {}),
+    (records.Shared, "GC_{}", {}),
 ]
 
 
@@ -52,7 +59,8 @@ def test_records_have_the_header_s_values(enum: type, pattern: str, _: dict[str,
 
 
 def test_limits_are_the_header_s() -> None:
-    for name in ("MAX_TYPES", "MAX_CHUNKS", "MAX_SLOTS", "MAX_CONFIGS", "MAX_ALLOCS", "MAX_SRC"):
+    for name in ("MAX_TYPES", "MAX_CHUNKS", "MAX_SLOTS", "MAX_CONFIGS", "MAX_ALLOCS", "MAX_SRC", "MAX_STREAMS",
+                 "MAX_CONTEXTS", "MAX_LANES", "MAX_SERVER_SLOTS", "VALIDATED"):  # fmt: skip
         assert getattr(header.constants, f"GC_{name}") == getattr(records, name)
     assert len(Kind) == header.constants.GC_N_KINDS
 
@@ -60,8 +68,9 @@ def test_limits_are_the_header_s() -> None:
 @pytest.mark.parametrize(
     ("struct", "record", "only_in_c"),
     [
-        ("gc_type", BufferType, set()),
-        ("gc_tensor", Tensor, {"reserved"}),
+        ("gc_type", BufferType, {"reserved"}),
+        ("gc_context", Context, set()),
+        ("gc_tensor", Tensor, set()),
         ("gc_op", Op, {"reserved"}),
         ("gc_obs", Observation, set()),
         ("gc_place", Place, set()),

@@ -1,0 +1,39 @@
+"""The layers whose operations are judged by books of their own, not as plain allocators or pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Protocol
+
+from ..model.records import Cap, Op, Trace
+from ..native.worker import StepSeen
+from . import scheduled
+from .fresh import Fresh
+
+
+class Layer(Protocol):
+    """One layer's books on a session: follows what a subject showed, and says what it breaks."""
+
+    def takes(self, op: Op, seen: StepSeen) -> bool:
+        """Whether the operation is this layer's."""
+
+    def step(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """(clause, message) of everything that the step breaks, the most telling first."""
+
+    def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """The same for what an operation of another layer shows of this one."""
+
+    def tally(self, op: Op, seen: StepSeen) -> Counter[str]:
+        """How often the step exercised each clause; asked before `step`."""
+
+    def drives(self, op: Op) -> bool:
+        """Whether the operation would be this layer's: asked of one that the subject died in."""
+
+    def blame(self, op: Op) -> str:
+        """The clause that a death during `op` breaks; '' where the death is what must happen."""
+
+
+def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
+    """The books of a session; the first layer that takes an operation judges it."""
+    return [scheduled.Books(trace, caps, fresh)]

@@ -1,0 +1,35 @@
+"""Every kind of trace that is drawn: how often, for which subjects, by what.
+
+A new layer adds a line here; its own module draws the traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..model.records import Cap, Trace
+from .draw import Draw
+from .generate import PROFILES, Profile, draw_trace
+
+
+class Source(NamedTuple):
+    """Traces of one kind, for subjects that have any of `needs`."""
+
+    weight: int
+    needs: Cap
+    draw: Callable[[Draw, Cap], Trace]
+
+
+def _of(profile: Profile) -> Callable[[Draw, Cap], Trace]:
+    return lambda draw, caps: draw_trace(draw, profile, caps)
+
+
+_LOWER = {
+    "plan": (3, Cap.PLAN),
+    "gallocr": (3, Cap.PLAN),
+    "huge": (1, Cap.PLAN),
+    "pair": (4, Cap.RESIZABLE | Cap.GROUP),
+    "sched": (3, Cap.SCHED),
+}
+SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}

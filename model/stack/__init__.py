@@ -1,0 +1,72 @@
+"""The whole stack, predicted: plain allocators and pairs (session.py), and the layers above them.
+
+`Stack.step` gives the observation that a subject shows which behaves exactly as
+docs/choices.md says. The rules are in the state machines (resizable.py, counted.py,
+scheduler.py, pool.py, capture.py, workspace.py, server.py); a layer here only keeps
+track of which machine an operation is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..records import MAX_CHUNKS, Graph, Kind, Observation, Op, OpFlag, Setup, Status
+from ..session import Planning, Session
+from .captures import Captures
+from .contexts import Contexts
+from .pools import Pools
+from .sched import Schedulers
+from .server import Server
+
+
+class Stack:
+    """The executable reference of one session. Raises nothing: misuse is a status.
+
+    `planning`, `chunks`: as for Session. A layer has `step(op)`, which gives the observation of one of
+    its operations, and `add(obs, op)`, which fills in its part of an observation of any operation.
+    """
+
+    def __init__(
+        self, setup: Setup, graphs: list[Graph], planning: Planning | None = None, chunks: int = MAX_CHUNKS
+    ) -> None:
+        self.setup = setup
+        self.session = Session(setup, graphs, planning, chunks=chunks)
+        self.sched = Schedulers(self)
+        self.pools = Pools(self)
+        self.captures = Captures(self)
+        self.contexts = Contexts(self)
+        self.server = Server(self)
+
+    def step(self, op: Op) -> Observation:
+        """What the operation shows."""
+        return self.seen(self.route(op), op)
+
+    def look(self, number: int) -> Observation:
+        """The observation of one allocator, nothing changed."""
+        return self.seen(self.session.look(number), Op(Kind.LOOK, number))
+
+    def route(self, op: Op) -> Observation:
+        if op.kind >= Kind.SLOT_ENTER:
+            return self.server.step(op)
+        if op.kind >= Kind.CTX_OPEN:
+            return self.contexts.step(op)
+        if op.kind >= Kind.CAPTURE_BEGIN:
+            return self.captures.step(op)
+        if op.kind >= Kind.POOL_ALLOC:
+            return self.pools.step(op)
+        if op.kind not in (Kind.CAPACITY, Kind.LOOK) and self.contexts.has(op.alloc):
+            return self.misuse()
+        new = op.kind == Kind.NEW and op.flags & OpFlag.BY_SCHED
+        if new or (op.kind not in (Kind.NEW, Kind.CAPACITY) and self.sched.has(op.alloc)):
+            return self.sched.step(op)
+        return self.session.step(op)
+
+    def misuse(self) -> Observation:
+        return Observation(Status.MISUSE, used=self.session.used)
+
+    def seen(self, obs: Observation, op: Op) -> Observation:
+        """With what every layer adds, as it is after the operation; `used` too."""
+        obs = replace(obs, used=self.session.used)
+        for layer in (self.sched, self.pools, self.captures, self.contexts, self.server):
+            obs = layer.add(obs, op)
+        return obs
