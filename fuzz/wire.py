@@ -6,6 +6,9 @@ string is ever looked up in anything but the fixed tables below.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import fields
+from enum import Enum
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta, Struct
@@ -151,8 +154,13 @@ class ObservationFile(Struct, forbid_unknown_fields=True, omit_defaults=True):
     busy: Count = 0
 
 
+def _name(one: Enum) -> str:
+    """Its name in files; interned, as msgspec leaves a usual value out where it is the very same object."""
+    return sys.intern(str(one.name).lower())
+
+
 def _names(flags: Flag | OpFlag | Trouble | Option) -> list[str]:
-    return [str(one.name).lower() for one in type(flags) if one & flags]
+    return [_name(one) for one in type(flags) if one & flags]
 
 
 def trace_out(trace: Trace) -> TraceFile:
@@ -160,8 +168,8 @@ def trace_out(trace: Trace) -> TraceFile:
     setup = SetupFile(
         [TypeFile(k.alignment, k.max_size, k.granularity, k.capacity, k.meta) for k in s.types],
         [list(slots) for slots in s.configs],
-        cast(StrategyName, s.strategy.name.lower()),
-        cast(PoolName, s.pool.name.lower()),
+        cast(StrategyName, _name(s.strategy)),
+        cast(PoolName, _name(s.pool)),
         s.pool_range,
         [_context_out(c) for c in s.contexts],
     )
@@ -170,7 +178,7 @@ def trace_out(trace: Trace) -> TraceFile:
 
 
 def _context_out(c: Context) -> ContextFile:
-    memory, options = cast(MemoryName, c.memory.name.lower()), cast("list[OptionName]", _names(c.options))
+    memory, options = cast(MemoryName, _name(c.memory)), cast("list[OptionName]", _names(c.options))
     return ContextFile(
         c.config, c.graph, memory, options, c.lanes, c.cells, c.window, c.generation, c.batch, c.nodes
     )  # fmt: skip
@@ -179,12 +187,12 @@ def _context_out(c: Context) -> ContextFile:
 def _tensor_out(t: Tensor) -> TensorFile:
     flags = cast("list[FlagName]", _names(t.flags))
     view = t.view_src if t.view else None
-    scale = cast(ScaleName, t.scale.name.lower())
+    scale = cast(ScaleName, _name(t.scale))
     return TensorFile(t.size, list(t.src), flags, t.slot, t.pad, view, t.view_offs, scale)
 
 
 def _op_out(op: Op) -> OpFile:
-    kind = cast(KindName, op.kind.name.lower())
+    kind = cast(KindName, _name(op.kind))
     flags = cast("list[OpFlagName]", _names(op.flags))
     return OpFile(kind, op.alloc, op.other, op.graph, op.fail_types, op.fail_nth, flags, op.value)
 
@@ -232,22 +240,22 @@ def _op_in(op: OpFile) -> Op:
     )  # fmt: skip
 
 
-#: fields of Observation from the scheduler on: ints, and tuples of ints
-LATER = tuple(Observation.__dataclass_fields__)[14:]
+#: fields of Observation from the scheduler on, with their usual values: ints, and tuples of ints
+LATER: dict[str, Any] = {f.name: f.default for f in fields(Observation)[14:]}
 
 
-def _plain(value: int | tuple[int, ...]) -> Any:
-    """As it is in a file; a list of nothing but zeros is left out."""
-    return value if isinstance(value, int) else list(value) if any(value) else []
+def _plain(value: int | tuple[int, ...], usual: Any) -> Any:
+    """As it is in a file; a list of the usual numbers is left out."""
+    return value if isinstance(value, int) else list(value) if value != usual else []
 
 
-def _record(value: int | list[int]) -> Any:
-    return value if isinstance(value, int) else tuple(value)
+def _record(value: int | list[int], usual: Any) -> Any:
+    return value if isinstance(value, int) else tuple(value) or usual
 
 
 def observation_out(seen: Observation) -> ObservationFile:
     return ObservationFile(
-        cast(StatusName, seen.status.name.lower()),
+        cast(StatusName, _name(seen.status)),
         cast("list[TroubleName]", _names(seen.trouble)),
         seen.bad_node,
         seen.bad_src,
@@ -261,7 +269,7 @@ def observation_out(seen: Observation) -> ObservationFile:
         [list(chunks) for chunks in seen.asked],
         list(seen.owned),
         seen.allocations,
-        **{name: _plain(getattr(seen, name)) for name in LATER},
+        **{name: _plain(getattr(seen, name), usual) for name, usual in LATER.items()},
     )
 
 
@@ -284,5 +292,5 @@ def observation_in(file: ObservationFile) -> Observation:
         tuple(map(tuple, file.asked)),
         tuple(file.owned),
         file.allocations,
-        **{name: _record(getattr(file, name)) for name in LATER},
+        **{name: _record(getattr(file, name), usual) for name, usual in LATER.items()},
     )

@@ -353,7 +353,7 @@ ILLEGAL = [
     (with_tensors(Tensor(2**63)), "allowed only where no device"),
     (with_op(Op(Kind.NEW, 4)), "operation 0: allocator 4"),
     (with_op(Op(Kind.NEW, 0, 2)), "config 2 is not from 0 to 1"),
-    (with_op(Op(Kind.CAPACITY, 0, 2)), "device 2"),
+    (with_op(Op(Kind.CAPACITY, 0, 2)), "type 2 is not from 0 to 1"),
     (with_op(Op(Kind.BORROW, 0, 4)), "allocator 4"),
     (with_op(Op(Kind.RESERVE, graph=1)), "graph 1 is not there"),
     (replace(GOOD, graphs=()), "graph 0 is not there"),

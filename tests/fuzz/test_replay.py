@@ -10,20 +10,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gallocheck.fuzz.canary import FOLDER
 from gallocheck.fuzz.draw import RandomDraw
 from gallocheck.fuzz.generate import PROFILES, draw_trace
-from gallocheck.fuzz.replay import Replay, ReplayError, decode, encode, load, save
-from gallocheck.fuzz.wire import FlagName, KindName, OpFlagName, StatusName, TroubleName
+from gallocheck.fuzz.replay import VERSION, Replay, ReplayError, decode, encode, load, save
+from gallocheck.fuzz.wire import (
+    FlagName,
+    KindName,
+    MemoryName,
+    OpFlagName,
+    OptionName,
+    PoolName,
+    ScaleName,
+    StatusName,
+    StrategyName,
+    TroubleName,
+)
 from gallocheck.model.records import (
     BufferType,
+    Context,
     Flag,
     Graph,
     Kind,
+    Memory,
     Observation,
     Op,
     OpFlag,
+    Option,
+    PoolKind,
+    Scale,
     Setup,
     Status,
+    Strategy,
     Tensor,
     Trace,
     Trouble,
@@ -52,6 +70,28 @@ def test_a_round_trip(tmp_path: Path) -> None:
     assert load(path).seen == SEEN
 
 
+def test_every_layer_makes_the_round_trip() -> None:
+    template = Graph((Tensor(8, (), Flag.LEAF), Tensor(4, (0,), Flag.OUTPUT, scale=Scale.SCALE_ATTENTION)))
+    context = Context(0, 0, Memory.HYBRID, Option.PHASE_AWARE | Option.LIVE_CONTEXT, 2, 64, 16, 3, 32, 7)
+    types = (BufferType(), BufferType(16), BufferType(16, meta=0b11))
+    setup = Setup(types, ((2,),), Strategy.COUNTED, PoolKind.VMM_POOL, 1 << 30, (context, Context()))
+    ops = (
+        Op(Kind.CTX_OPEN), Op(Kind.CTX_DECODE, other=9, flags=OpFlag.ASYNC, value=3),
+        Op(Kind.POOL_ALLOC, other=1, value=500), Op(Kind.SLOT_ENTER, 3),
+    )  # fmt: skip
+    seen = replace(SEEN, pooled=(0, 4096, 0), tokens=(3, 0), cells=(8, 8), fewer=(0, 63), reason=5, busy=8)
+    for side in (seen, replace(seen, pooled=(0, 0, 0), tokens=(0, 0))):
+        replay = replace(REPLAY, trace=Trace(setup, (template,), ops), expected=side, seen=side)
+        assert decode(encode(replay), "x") == replay
+
+
+def test_a_file_of_version_1_is_still_read() -> None:
+    old = json.loads(encode(REPLAY)) | {"version": 1}
+    assert decode(json.dumps(old).encode(), "x") == REPLAY
+    canary = json.loads((FOLDER / "001-P1.json").read_bytes())
+    assert canary["version"] == 1 and decode(json.dumps(canary).encode(), "x").clause == "P1"
+
+
 def test_generated_traces_make_the_round_trip() -> None:
     for profile in PROFILES:
         for seed in range(60):
@@ -62,7 +102,7 @@ def test_generated_traces_make_the_round_trip() -> None:
 
 def test_names_are_readable_and_numbers_are_ints() -> None:
     file = json.loads(encode(REPLAY))
-    assert file["format"] == "gallocheck replay" and file["version"] == 1
+    assert file["format"] == "gallocheck replay" and file["version"] == VERSION
     assert file["trace"]["ops"][1] == {"kind": "reserve", "fail_nth": 2, "fail_types": 1}
     assert file["trace"]["graphs"][0]["tensors"][0] == {"size": 64, "flags": ["leaf", "input"]}
     assert file["trace"]["setup"]["types"][0] == {
@@ -73,7 +113,18 @@ def test_names_are_readable_and_numbers_are_ints() -> None:
 
 @pytest.mark.parametrize(
     ("names", "enum"),
-    [(KindName, Kind), (FlagName, Flag), (OpFlagName, OpFlag), (StatusName, Status), (TroubleName, Trouble)],
+    [
+        (KindName, Kind),
+        (FlagName, Flag),
+        (OpFlagName, OpFlag),
+        (StatusName, Status),
+        (TroubleName, Trouble),
+        (StrategyName, Strategy),
+        (PoolName, PoolKind),
+        (MemoryName, Memory),
+        (OptionName, Option),
+        (ScaleName, Scale),
+    ],
 )
 def test_every_name_has_its_value(names: Any, enum: Any) -> None:
     assert {name.upper() for name in names.__args__} == {one.name for one in enum}
@@ -103,11 +154,11 @@ BAD: list[tuple[bytes, str]] = [
     (b"[1, 2]", "f.json is JSON, but no gallocheck replay file: name one that gallocheck saved."),
     (b'{"version": 1}', "f.json is JSON, but no gallocheck replay file"),
     (
-        changed(lambda f: f.update(version=2, new=3)),
-        "f.json is a replay file of version 2, this gallocheck reads up to 1: install a newer gallocheck.",
+        changed(lambda f: f.update(version=3, new=3)),
+        "f.json is a replay file of version 3, this gallocheck reads up to 2: install a newer gallocheck.",
     ),
     (changed(lambda f: f.update(version="1")), "f.json is JSON, but no gallocheck replay file"),
-    (changed(lambda f: f.update(surprise=1)), "another shape than a replay file of version 1 (object con"),
+    (changed(lambda f: f.update(surprise=1)), "another shape than a replay file of version 2 (object con"),
     (changed(lambda f: f.pop("clause")), "missing required field `clause`"),
     (changed(lambda f: f.update(verdict="bad")), "invalid enum value 'bad' - at `$.verdict`"),
     (operation(kind="format disk"), "`$.trace.ops[1].kind`"),

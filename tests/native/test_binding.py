@@ -91,7 +91,7 @@ def test_dtypes_have_the_layout_of_the_structs() -> None:
         for field, part in ffi.typeof(name).fields:
             assert dtype.fields[field][1] == part.offset
             assert dtype.fields[field][0].itemsize == ffi.sizeof(part.type)
-    assert binding.OBS_DTYPE["asked"].shape == (4, 16)
+    assert binding.OBS_DTYPE["asked"].shape == (records.MAX_TYPES, records.MAX_CHUNKS)
 
 
 def test_every_field_of_an_operation_and_a_tensor_arrives() -> None:
@@ -100,10 +100,10 @@ def test_every_field_of_an_operation_and_a_tensor_arrives() -> None:
     assert {f.name: int(raw[f.name]) for f in dataclasses.fields(Op)} == {
         f.name: int(getattr(op, f.name)) for f in dataclasses.fields(Op)
     }
-    tensor = Tensor(2**63, (3, 1), Flag.INPLACE | Flag.OUTPUT, 7, 9, -1, 2**40)
+    tensor = Tensor(2**63, (3, 1), Flag.INPLACE | Flag.OUTPUT, 7, 9, -1, 2**40, records.Scale.SCALE_INDEXER)
     raw = np.frombuffer(layout.pack_tensor(tensor), binding.TENSOR_DTYPE)[0]
     assert list(raw["src"]) == [3, 1, -1, -1]
-    for name in ("size", "flags", "slot", "pad", "view_src", "view_offs"):
+    for name in ("size", "flags", "slot", "pad", "view_src", "view_offs", "scale"):
         assert int(raw[name]) == int(getattr(tensor, name))
 
 
@@ -120,20 +120,36 @@ def test_a_setup_arrives() -> None:
     assert c.types[1].capacity == 2**64 - 1
     assert list(c.n_slots) == [2, 3, 0, 0]
     assert list(c.slots[1])[:3] == [0, 1, 0]
+    assert [c.contexts[k].config for k in range(records.MAX_CONTEXTS)] == [-1, -1]
+
+
+def test_what_the_layers_are_set_up_with_arrives() -> None:
+    context = Context(
+        0, 2, records.Memory.HYBRID, records.Option.LIVE_CONTEXT, 2, 64, 16, 3, 32, 7
+    )  # fmt: skip
+    types = (BufferType(), BufferType(), BufferType(16, meta=0b11))
+    setup = Setup(types, ((2,),), records.Strategy.COUNTED, records.PoolKind.VMM_POOL, 1 << 40, (context,))
+    c = ffi.from_buffer("gc_setup *", layout.pack_setup(setup))
+    assert (c.strategy, c.pool, c.pool_range, c.types[2].meta) == (1, 1, 1 << 40, 3)
+    for f in dataclasses.fields(Context):
+        assert getattr(c.contexts[0], f.name) == int(getattr(context, f.name)), f.name
+    assert c.contexts[1].config == -1
 
 
 def test_an_observation_arrives_cut_to_what_is_there() -> None:
     raw = np.zeros(1, binding.OBS_DTYPE)
     raw["status"], raw["trouble"], raw["bad_node"], raw["allocations"] = 2, 17, -1, 9
-    raw["used"] = raw["owned"] = [[1, 2, 3, 4]]
+    raw["used"] = raw["owned"] = raw["pooled"] = [[1, 2, 3, 4, 5]]
+    raw["fewer"], raw["busy"], raw["reason"], raw["released"] = [[62, 63]], 9, 5, 77
     raw["reported"] = [[5, 0, 6, 0, 0, 7]]
     raw["asked"][0, 1] = [8, 0, 9] + [0] * 13
     seen = layout.observation(raw.tobytes(), 2)
     assert seen.status is Status.STALE and seen.trouble == Trouble.BAD_SOURCE | Trouble.BAD_GUARD
-    assert seen.used == seen.owned == (1, 2)
+    assert seen.used == seen.owned == seen.pooled == (1, 2)
     assert seen.reported == (5, 0, 6, 0, 0, 7)
     assert seen.asked == ((), (8, 0, 9))
     assert (seen.bad_node, seen.allocations) == (-1, 9)
+    assert (seen.fewer, seen.busy, seen.reason, seen.released) == ((62, 63), 9, 5, 77)
     raw["asked"][0, 0] = range(1, 17)  # no trailing zero at all, and bytes that end in zeros
     raw["asked"][0, 1] = [256] + [0] * 15
     assert layout.observation(raw.tobytes(), 2).asked == (tuple(range(1, 17)), (256,))
@@ -184,7 +200,7 @@ def test_a_missing_function_is_named() -> None:
 
 def test_another_interface_version_is_named() -> None:
     with pytest.raises(
-        SubjectError, match=r"has version 99 of the subject interface \(gc_abi\), this .* needs 1"
+        SubjectError, match=r"has version 99 of the subject interface \(gc_abi\), this .* needs 2"
     ):
         binding.Library(toys.toy("-DTOY_ABI=99"))
 

@@ -35,10 +35,10 @@ def test_the_sources_that_a_tree_is_built_with() -> None:
         "include/gc_oracle.h",
         "ggml/adapter.cpp",
         "ggml/probes",
-        "bundled/defects.def",
+        "bundled/defects.inc",
     ):
         assert (ROOT / "native" / name).exists(), name
-    assert HEADER.is_file() and catalogue.FILE.is_file()
+    assert HEADER.is_file() and all(file.is_file() for file in catalogue.FILES)
 
 
 def test_the_kept_data() -> None:
