@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..records import Observation, Op
+from ..records import Graph, Observation, Op
 
 if TYPE_CHECKING:
     from . import Stack
@@ -17,6 +17,13 @@ class Pools:
 
     def step(self, op: Op) -> Observation:
         return self.stack.misuse()
+
+    def take(self, number: int, graph: Graph) -> bool:
+        """Takes the scratch of allocator `number` to compute a graph; False, nothing taken, where it cannot be had."""
+        return True
+
+    def give(self) -> None:
+        """Gives back what `take` took."""
 
     def add(self, obs: Observation, op: Op) -> Observation:
         return replace(obs, pooled=(0,) * len(self.stack.setup.types))

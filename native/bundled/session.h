@@ -58,6 +58,12 @@ GC_LAYER(context) // GC_CTX_OPEN to GC_CTX_TRIM
 GC_LAYER(server)  // GC_SLOT_ENTER to GC_SLOT_LEAVE
 #undef GC_LAYER
 
+// V: before a graph bound by allocator n is launched: one block of scratch_size(g) bytes of its stream's pool
+// on every device that it has tensors on; `scratch` by device, null where none. False: one cannot be had, and
+// nothing stays taken. Without pools it is true and all null. pool_give, once all is launched, gives them back.
+bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t *, GC_MAX_TYPES> & scratch);
+void pool_give(gc_session & s);
+
 // Whether allocator n is driven through a scheduler, or belongs to a context.
 bool by_sched(const gc_session & s, int32_t n);
 bool by_context(const gc_session & s, int32_t n);
