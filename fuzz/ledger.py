@@ -115,7 +115,7 @@ class Ledger:
         if op.kind == Kind.ALLOC and op.alloc in self.unsure:
             h = h._replace(sure=False)  # it may have been the reserve that a pending request waited for
         self.pasts[pair], self.seen[pair] = h, after
-        return Step(Ints, before, ask, after, out, g, h)
+        return Step(Ints, before, ask, after, out, g, h, self.session.model.devices)
 
     def after(
         self, pair: Pair, played: Played, shown: Mapping[int, Observation], obs: Observation, before: Seen

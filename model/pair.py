@@ -12,6 +12,12 @@ from .domain import Tree, Value
 from .records import Status
 
 OWNER, BORROWER = ROLES = (0, 1)
+Devices = tuple[tuple[int, ...], ...]  #: [type]: the devices that its buffers have a part on (M1)
+
+
+def simple(types: int) -> Devices:
+    """Every type on a device of its own."""
+    return tuple((t,) for t in range(types))
 
 
 class State(NamedTuple):
@@ -25,9 +31,9 @@ class State(NamedTuple):
     req: Tree  # [role][type][chunk]   published requirement
     asked: Tree  # [type][chunk]       bytes asked for of the entry's buffer, 0: no buffer
     old: Tree  # [type][chunk]         the same of what a borrower that is behind holds
-    used: Tree  # [type]               device bytes in use, by anyone
-    cap: Tree  # [type]                device bytes there are
-    gran: Tree  # [type]               the device rounds every buffer up to a multiple of this
+    used: Tree  # [device]             bytes in use, by anyone
+    cap: Tree  # [device]              bytes there are
+    gran: Tree  # [type]               every buffer is rounded up to a multiple of this
     seen: Tree  # [role]               reserved since the pending request
     asking: Tree  # [role]             asked for a shrink and has not reserved since
     pending: Value  # a request is not yet done
@@ -52,11 +58,14 @@ class RoleOp(NamedTuple):
     need: Tree = ()  # [type][chunk]   RESERVE, ALLOC: the graph's requirement; BORROW: the candidate's own
     plannable: Value = True  # RESERVE, MEASURE, ALLOC: planning works
     match: Value = True  # ALLOC: the plan was made for this graph; BORROW: the candidate has a plan
-    inject: Tree = ()  # [type]        every allocation on the type fails
+    inject: Tree = ()  # [device]      every allocation on the device fails
     fail_nth: Value = 0  # the n-th device allocation of the operation fails, 0: none
     unchecked: Value = False  # COMPUTE: do not compare generations (R12's counter-test)
-    type: Value = 0  # CAPACITY: which device
+    type: Value = 0  # CAPACITY: which device, its index
     value: Value = 0  # CAPACITY: its bytes from now on
+    by_sched: Value = (
+        False  # RESERVE, ALLOC: forgets the bound graph first; ALLOC may plan again for any number of types
+    )
 
 
 class Out(NamedTuple):

@@ -8,7 +8,7 @@ transition relation that is proven. No `if` looks at a value. Sizes are bytes.
 A pair has two roles. A plain allocator is a pair whose role OWNER is active and
 has not become an owner. Where a graph's tensors go is the planner's business;
 here a graph is only its requirement: bytes by type and chunk. Exact behaviour
-is fixed in docs/choices.md; clauses R1 to R14, G1 and G2 of the contract.
+is fixed in docs/choices.md; clauses R1 to R14, G1, G2 and M1 of the contract.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import operator
 from typing import Any
 
 from .domain import Domain, Tree, Value
-from .pair import BORROWER, OWNER, ROLES, Out, RoleOp, State, by_role, mine, put, without
+from .pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, State, by_role, mine, put, simple, without
 from .records import Kind, Status
 
 __all__ = ["BORROWER", "OWNER", "ROLES", "Model", "Out", "RoleOp", "State"]
@@ -26,18 +26,25 @@ _MISUSE, _REFUSED, _DONE, _STALE = map(int, (Status.MISUSE, Status.REFUSED, Stat
 
 
 class Model:
-    """The step function for a fixed number of types and chunks, over domain `d`."""
+    """The step function for a fixed number of types and chunks, over domain `d`.
 
-    def __init__(self, d: Domain | type[Any], types: int, chunks: int) -> None:
+    `devices[t]`: the devices that a buffer of type t has a part on, all parts of one size (M1); as many
+    devices as types. None: every type is a simple one, on the device with its own index.
+    """
+
+    def __init__(
+        self, d: Domain | type[Any], types: int, chunks: int, devices: Devices | None = None
+    ) -> None:
         self.d: Any = d
         self.types, self.chunks = range(types), range(chunks)
+        self.devices: Devices = devices or simple(types)
         self.empty = (0,) * chunks
         self.no_need = (self.empty,) * types
         self.no_type = (False,) * types
         self.nobody = (False,) * len(ROLES)
 
     def init(self, cap: Tree, gran: Tree | None = None, used: Tree | None = None) -> State:
-        """A pair with no role yet. `cap`, `gran` and `used` are [type], bytes."""
+        """A pair with no role yet. `cap` and `used` are [device], `gran` is [type]; bytes."""
         none, types = self.nobody, len(self.types)
         return State(
             uses=(self.no_type,) * 2, common=self.no_type, active=none, owner=False, behind=False,
@@ -220,6 +227,7 @@ class Model:
 
     def reserve(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
         """Publish the requirement, then fit the role's entries in type order until one fails."""
+        s = self.d.ite(op.by_sched, self.unbind(s, me), s)
         out: tuple[State, Out] = self.d.choose(
             op.plannable, lambda: self.make_fit(s, me, op), lambda: self.refused(s)
         )
@@ -288,17 +296,22 @@ class Model:
         return out
 
     def replace(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[State, Value, Value]:
-        """Free the entry, then ask for all chunks; where one fails, give back those that were got."""
+        """Free the entry, then ask each device for its part of each chunk, chunk by chunk (M1).
+
+        Where one part fails, all that was got for the entry is given back.
+        """
         d = self.d
         freed = self.bump(self.drop(s, t), t)
-        got, fail = 0, False
+        used, fail = freed.used, False
         for need, real in zip(want, self.real(s, t, want), strict=True):
-            asks = d.all(need > 0, d.inv(fail))
-            tried = d.ite(asks, tried + 1, tried)
-            full = freed.used[t] + got + real > s.cap[t]
-            bad = d.all(asks, d.any(op.inject[t], tried == op.fail_nth, full))
-            got, fail = d.ite(d.all(asks, d.inv(bad)), got + real, got), d.any(fail, bad)
-        placed = freed._replace(asked=put(freed.asked, t, want), used=put(freed.used, t, freed.used[t] + got))
+            for k in self.devices[t]:
+                asks = d.all(need > 0, d.inv(fail))
+                tried = d.ite(asks, tried + 1, tried)
+                full = used[k] + real > s.cap[k]
+                bad = d.all(asks, d.any(op.inject[k], tried == op.fail_nth, full))
+                used = put(used, k, d.ite(d.all(asks, d.inv(bad)), used[k] + real, used[k]))
+                fail = d.any(fail, bad)
+        placed = freed._replace(asked=put(freed.asked, t, want), used=used)
         return d.ite(fail, freed, placed), fail, tried
 
     def bump(self, s: State, t: int) -> State:
@@ -310,13 +323,21 @@ class Model:
         d = self.d
         hit = [d.all(s.bound[r], s.held[r][t], self.part(s, r, t)) for r in ROLES]
         return s._replace(asked=put(s.asked, t, self.empty), stale=tuple(map(d.any, s.stale, hit)),
-                          used=put(s.used, t, s.used[t] - sum(self.real(s, t, s.asked[t]))))  # fmt: skip
+                          used=self.given_back(s, s.used, t, s.asked[t]))  # fmt: skip
+
+    def given_back(self, s: State, used: Tree, t: int, chunks: Tree) -> Tree:
+        """Bytes in use by device, once chunks of type t are freed on each of its devices."""
+        for k in self.devices[t]:
+            used = put(used, k, used[k] - sum(self.real(s, t, chunks)))
+        return used
 
     def drop_old(self, s: State) -> State:
         """Free all that a borrower that is behind holds."""
         d = self.d
         hit = d.all(s.bound[BORROWER], d.any(*s.held[BORROWER]))
-        used = tuple(s.used[t] - sum(self.real(s, t, s.old[t])) for t in self.types)
+        used = s.used
+        for t in self.types:
+            used = self.given_back(s, used, t, s.old[t])
         return s._replace(old=self.no_need, used=used, behind=False,
                           stale=(s.stale[OWNER], d.any(s.stale[BORROWER], hit)))  # fmt: skip
 
@@ -333,7 +354,8 @@ class Model:
         return d.ite(d.all(s.active[role], s.uses[role][t]), entry, self.empty)
 
     def owned(self, s: State, role: int) -> Tree:
-        """R13: device bytes by type, every byte counted with one role: what both use, with the owner."""
+        """R13: device bytes by type (of a meta type on each of its devices), every byte counted with
+        one role: what both use, with the owner."""
         d = self.d
         return tuple(
             d.ite(
@@ -354,14 +376,16 @@ class Model:
         return d.all(*enough)
 
     def alloc(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
-        """G2, G4: bind by the plan, or reserve and bind (one type), or refuse."""
+        """G2, G4: bind by the plan, or reserve and bind (one type, or a scheduler), or refuse."""
         d = self.d
+        s = d.ite(op.by_sched, self.unbind(s, me), s)
         ready = mine(d, me, tuple(d.all(s.planned[r], op.match, self.fits(s, r)) for r in ROLES))
         uses = d.ite(me[OWNER], s.uses[OWNER], s.uses[BORROWER])
         single = sum(d.ite(u, 1, 0) for u in uses) == 1
 
         def again() -> Tree:
-            return d.choose(single, lambda: self.reserve(s, me, op), lambda: self.refused(s))
+            may = d.any(single, op.by_sched)
+            return d.choose(may, lambda: self.reserve(s, me, op), lambda: self.refused(s))
 
         t, out = d.choose(ready, lambda: self.done(s), again)
         return d.ite(out.ok, self.bind(t, me), t), out
@@ -374,12 +398,16 @@ class Model:
             held=by_role(d, me, held, s.held), stale=without(d, s.stale, me),
         )  # fmt: skip
 
+    def unbind(self, s: State, me: Tree) -> State:
+        """The role's bound graph is forgotten."""
+        return s._replace(bound=without(self.d, s.bound, me), stale=without(self.d, s.stale, me))
+
     def compute(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
         """R12: a graph that was bound under an older generation is dropped, not computed."""
         d = self.d
         bound, stale = (d.ite(me[OWNER], *x) for x in (s.bound, s.stale))
         older = d.all(bound, d.inv(op.unchecked), self.outdated(s, me))
-        dropped = s._replace(bound=without(d, s.bound, me), stale=without(d, s.stale, me))
+        dropped = self.unbind(s, me)
         status = d.ite(bound, d.ite(older, _STALE, _DONE), _MISUSE)
         touched = d.all(bound, d.inv(older), stale)
         return d.ite(older, dropped, s), Out(status, self.no_type, 0, touched)

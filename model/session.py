@@ -66,6 +66,24 @@ class Allocator:
 
 
 @dataclass
+class Attempts:
+    """Device allocations of the running operation: which are made to fail, and how many were tried."""
+
+    fail_types: int = 0  # bit d: every one on device d fails
+    fail_nth: int = 0  # this one fails; 0: none
+    tried: int = 0
+
+    @property
+    def nth(self) -> int:
+        """Which one from here on fails; 0: none."""
+        return max(0, self.fail_nth - self.tried)
+
+    def injected(self, devices: int) -> tuple[bool, ...]:
+        """[device]: every allocation on it fails."""
+        return tuple(bool(self.fail_types >> d & 1) for d in range(devices))
+
+
+@dataclass
 class Session:
     """The executable reference of one session. Raises nothing: misuse is a status.
 
@@ -82,11 +100,13 @@ class Session:
 
     def __post_init__(self) -> None:
         types = self.setup.types
-        self.model = Model(Ints, len(types), self.chunks)
+        devices = tuple(kind.devices(t) for t, kind in enumerate(types))
+        self.model = Model(Ints, len(types), self.chunks, devices)
         self.used: tuple[int, ...] = (0,) * len(types)
         self.capacity = tuple(t.capacity for t in types)
         self.granularity = tuple(t.granularity for t in types)
         self.allocs: dict[int, Allocator] = {}
+        self.attempts = Attempts()
 
     # -- what is seen ------------------------------------------------------------
 
@@ -120,7 +140,8 @@ class Session:
     def step(self, op: Op) -> Observation:
         """What the operation shows; for FREE only `used` is left to see, for CAPACITY too."""
         self.last = None
-        graph = self.graphs[op.graph] if 0 <= op.graph < len(self.graphs) else None
+        self.attempts = Attempts(op.fail_types, op.fail_nth)
+        graph = self.graph(op.graph)
         if op.kind == Kind.CAPACITY:
             return self.set_capacity(op)
         if op.kind == Kind.NEW:
@@ -135,6 +156,10 @@ class Session:
         if op.kind == Kind.BORROW:
             return self.borrow(op, a)
         return self.simple(op, a)
+
+    def graph(self, number: int) -> Graph | None:
+        """The graph of that number; None where there is none."""
+        return self.graphs[number] if 0 <= number < len(self.graphs) else None
 
     def new(self, op: Op) -> Observation:
         possible = 0 <= op.alloc < MAX_ALLOCS and 0 <= op.other < len(self.setup.configs)
@@ -151,11 +176,16 @@ class Session:
 
     def play(self, a: Allocator, op: RoleOp) -> tuple[Status, int]:
         """Steps the pair's state with the devices as they are now; (status, allocations tried)."""
-        state = a.pair.state._replace(used=self.used, cap=self.capacity)
+        state = self.present(a)
         a.pair.state, out = self.model.step(state, op)
         self.last = Played(a.pair, state, op, a.pair.state, out)
         self.used = a.pair.state.used
+        self.attempts.tried += int(out.allocations)
         return Status(out.status), int(out.allocations)
+
+    def present(self, a: Allocator) -> State:
+        """The state of the allocator's pair, with the devices as they are now."""
+        return a.pair.state._replace(used=self.used, cap=self.capacity)
 
     def set_capacity(self, op: Op) -> Observation:
         if not 0 <= op.other < len(self.used):
@@ -209,22 +239,15 @@ class Session:
         if graph is None:
             return replace(self.look(op.alloc), status=Status.MISUSE)
         plan = self.plan(a.config, graph)
-        need = pad(plan.need, self.chunks) if plan else self.model.no_need
-        match = a.plan == graph
-        ask = RoleOp(
-            op.kind,
-            a.role,
-            need=need,
-            plannable=plan is not None,
-            match=match,
-            inject=tuple(bool(op.fail_types >> t & 1) for t in range(len(self.used))),
-            fail_nth=op.fail_nth,
-        )
-        ready = match and self.model.fits(a.pair.state, a.role)
+        ask = self.asked(op.kind, a, graph, plan)._replace(by_sched=bool(op.flags & OpFlag.BY_SCHED))
+        ready = ask.match and self.model.fits(a.pair.state, a.role)
         status, tried = self.play(a, ask)
-        replans = op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and not ready and sum(self.uses(a)) == 1)
+        again = not ready and (sum(self.uses(a)) == 1 or ask.by_sched)
+        replans = op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and again)
         if plan and replans:
             a.plan = graph
+        if ask.by_sched:
+            a.bound = None
         if op.kind == Kind.ALLOC and status == Status.DONE:
             assert plan is not None
             a.bound, a.places = graph, plan.places
@@ -232,6 +255,18 @@ class Session:
         if op.kind == Kind.MEASURE and plan:
             seen = replace(seen, measured=self.by_slot(a, [sum(chunks) for chunks in plan.need]))
         return seen
+
+    def asked(self, kind: Kind, a: Allocator, graph: Graph, plan: planner.Plan | None) -> RoleOp:
+        """What reserve, measure or alloc of a graph that has this plan asks of the pair."""
+        return RoleOp(
+            kind,
+            a.role,
+            need=pad(plan.need, self.chunks) if plan else self.model.no_need,
+            plannable=plan is not None,
+            match=a.plan == graph,
+            inject=self.attempts.injected(len(self.used)),
+            fail_nth=self.attempts.nth,
+        )
 
 
 def trim(chunks: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,12 +22,12 @@ class Seen(NamedTuple):
 
     asked: Tree  # [type][chunk]   bytes asked for of the entry's buffer, 0: no buffer
     old: Tree  # [type][chunk]     the same of what a borrower that is behind still holds (R14)
-    used: Tree  # [type]           device bytes in use, by anyone
-    cap: Tree  # [type]            device bytes there are
-    gran: Tree  # [type]           the device rounds every buffer up to a multiple of this
+    used: Tree  # [device]         bytes in use, by anyone
+    cap: Tree  # [device]          bytes there are
+    gran: Tree  # [type]           every buffer is rounded up to a multiple of this
     gen: Tree  # [role]            generation read
     shrink_gen: Tree  # [role]     shrink generation read
-    owned: Tree  # [role][type]    device bytes that the role reports as its own (R13)
+    owned: Tree  # [role][type]    bytes that the role reports as its own, on each of the type's devices (R13)
 
 
 class Past(NamedTuple):
@@ -101,7 +101,8 @@ def reserves(d: Any, g: Past, s: Seen, op: RoleOp) -> Value:
     me = acting(d, g, op)
     single = sum(d.ite(d.any(*(d.all(m, u[t]) for m, u in zip(me, g.uses, strict=True))), 1, 0)
                  for t in range(len(s.asked))) == 1  # fmt: skip
-    again = d.choose(op.kind == Kind.ALLOC, lambda: d.all(single, d.inv(ready(d, g, s, op))), lambda: False)
+    plans = d.any(single, op.by_sched)
+    again = d.choose(op.kind == Kind.ALLOC, lambda: d.all(plans, d.inv(ready(d, g, s, op))), lambda: False)
     return d.all(d.any(*me), op.plannable, d.any(op.kind == Kind.RESERVE, again))
 
 
@@ -160,8 +161,9 @@ def _borrow(d: Any, g: Past, op: RoleOp) -> Past:
 
 
 def _reserve(d: Any, g: Past, s: Seen, op: RoleOp, out: Out) -> Past:
-    """The requirement is published even where the reserve fails (R9, R10)."""
+    """The requirement is published even where the reserve fails (R9, R10); a scheduler forgets its graph first."""
     me, good = acting(d, g, op), out.ok
+    g = d.ite(op.by_sched, g._replace(bound=without(d, g.bound, me)), g)
     tried = tuple(d.any(x, d.all(m, g.open)) for x, m in zip(g.tried, me, strict=True))
     done = tuple(d.any(x, d.all(m, g.open, good)) for x, m in zip(g.done, me, strict=True))
     all_tried, all_done = (d.all(*map(d.any, x, map(d.inv, g.active))) for x in (tried, done))

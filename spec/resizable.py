@@ -1,4 +1,4 @@
-"""R1 to R14 (with G1, G2, P12 at requirement level) as predicates of one step of a pair.
+"""R1 to R14 (with G1, G2, P12 at requirement level, and M1) as predicates of one step of a pair.
 
 `step_checks` gives, for one operation, every clause as named parts, over any
 domain: terms for the proof, ints for the model's steps and for what a foreign
@@ -21,6 +21,7 @@ from .step import Rule, Step
 
 CHECKED = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14",
            "G1", "G2", "P12")  # fmt: skip
+META = ("M1",)  #: what only types over several devices exercise
 
 
 Rules = dict[str, Rule]
@@ -63,7 +64,7 @@ def fitting(p: Step) -> dict[str, Rules]:
     """R3 to R6, G1: what a reservation does to each entry."""
     d = p.d
     rules: dict[str, Rules] = {k: {} for k in ("R3", "R4", "R5", "R6", "G1")}
-    injected = d.any(p.op.fail_nth > 0, *(d.all(p.mine(t), p.op.inject[t]) for t in p.types))
+    injected = d.any(p.op.fail_nth > 0, *(d.all(p.mine(t), p.injected(t)) for t in p.types))
     rules["R4"]["the old buffer never counts beside the new"] = Rule(
         d.all(
             p.reserve,
@@ -153,9 +154,9 @@ def failing(p: Step) -> dict[str, Rules]:
     must = [d.all(p.mine(t), d.inv(p.had_room(t))) for t in p.types]
     small = [d.all(m, *map(operator.lt, op.need[t], p.want(t))) for t, m in zip(p.types, must, strict=True)]
     full = d.any(*(d.all(m, d.inv(p.on_device(t))) for t, m in zip(p.types, must, strict=True)))
-    injected = d.any(*(d.all(m, op.inject[t]) for t, m in zip(p.types, must, strict=True)))
+    injected = d.any(*(d.all(m, p.injected(t)) for t, m in zip(p.types, must, strict=True)))
     fine = d.all(d.inv(op.fail_nth > 0), *(
-        d.any(d.inv(p.mine(t)), d.all(d.inv(op.inject[t]), p.on_device(t))) for t in p.types))  # fmt: skip
+        d.any(d.inv(p.mine(t)), d.all(d.inv(p.injected(t)), p.on_device(t))) for t in p.types))  # fmt: skip
     broken = d.any(*(d.all(p.mine(t), *(x == 0 for x in p.s.asked[t]), p.wanted(t)) for t in p.types))
     binding = d.all(p.kind(Kind.ALLOC), p.acts)
     refused_alloc = d.all(binding, d.inv(p.reserve), p.refused())
@@ -189,13 +190,13 @@ def _closed(p: Step, t: int) -> Value:
     d = p.d
     before = (d.any(d.inv(p.mine(j)), p.has_room(j)) for j in p.types if j < t)
     after = (d.inv(p.changed(j)) for j in p.types if j > t)
-    reason = d.any(p.op.inject[t], p.op.fail_nth > 0, d.inv(p.on_device(t)))
+    reason = d.any(p.injected(t), p.op.fail_nth > 0, d.inv(p.on_device(t)))
     return d.all(p.mine(t), reason, p.wanted(t), p.empty(t), *before, *after)
 
 
 def _balance(p: Step) -> Value:
-    """The device's bytes in use changed by what the pair's buffers changed."""
-    return p.d.all(*(p.t.used[t] - p.s.used[t] == p.bytes(p.t, t) - p.bytes(p.s, t) for t in p.types))
+    """Every device's bytes in use changed by what the pair's buffers changed."""
+    return p.d.all(*map(p.balanced, range(len(p.on))))
 
 
 def _room_for_graph(p: Step) -> Value:
@@ -249,6 +250,24 @@ def leaving(p: Step) -> dict[str, Rules]:
     return {"R11": r11, "R13": r13, "R14": r14}
 
 
+def meta(p: Step) -> dict[str, Rules]:
+    """M1: what a reservation does to the parts of a meta type's buffers."""
+    d = p.d
+    m1: Rules = {}
+    for t in p.types:
+        if len(p.devices[t]) == 1:
+            continue  # whole already where its one part is
+        whole = d.all(*map(p.balanced, p.devices[t]))
+        m1[f"type {t}: a part on every device"] = Rule(d.all(p.served, p.mine(t), p.changed(t)), whole)
+        m1[f"type {t}: after a failure no part is left"] = Rule(
+            d.all(p.failed, p.mine(t), p.wanted(t), p.empty(t)), whole
+        )
+        m1[f"type {t}: a device that cannot give its part fails it"] = Rule(
+            d.all(p.reserve, p.mine(t), d.inv(p.had_room(t)), d.any(p.injected(t), d.inv(p.on_device(t)))),
+            p.refused())  # fmt: skip
+    return {"M1": m1}
+
+
 def using(p: Step) -> dict[str, Rules]:
     """R12 and P12."""
     d, g = p.d, p.g
@@ -275,15 +294,16 @@ GROUPS: tuple[tuple[Callable[[Step], dict[str, Rules]], tuple[Kind, ...]], ...] 
     (counters, ALL),
     (leaving, ALL),
     (using, (Kind.COMPUTE, Kind.MEASURE)),
+    (meta, (Kind.RESERVE, Kind.ALLOC)),
 )
 
 
 def rules(p: Step) -> dict[str, Rules]:
-    """Every clause that is checked here, in the order of CHECKED, as its named parts.
+    """Every clause that is checked here, in the order of CHECKED and META, as its named parts.
 
     Where the operation's kind is known, parts that have nothing to say of it are left out.
     """
-    found: dict[str, Rules] = {clause: {} for clause in CHECKED}
+    found: dict[str, Rules] = {clause: {} for clause in (*CHECKED, *META)}
     for group, kinds in GROUPS:
         if kinds is ALL or p.kind(*kinds) is not False:
             for clause, parts in group(p).items():

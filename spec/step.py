@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 from ..model.domain import Tree, Value
-from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp, mine
+from ..model.pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, mine, simple
 from ..model.records import Kind, Status
 from .history import Past, Seen, acting, holding, real, reserves
 
@@ -40,12 +40,17 @@ def once(f: Callable[..., Any]) -> Callable[..., Any]:
 class Step:
     """One step and the words that the rules are written in.
 
-    `s`, `t`: seen before and after; `g`, `h`: the past before and after.
+    `s`, `t`: seen before and after; `g`, `h`: the past before and after; `devices`: of each type, None: its own.
     """
 
-    def __init__(self, d: Any, s: Seen, op: RoleOp, t: Seen, out: Out, g: Past, h: Past) -> None:
+    def __init__(
+        self, d: Any, s: Seen, op: RoleOp, t: Seen, out: Out, g: Past, h: Past, devices: Devices | None = None
+    ) -> None:
         self.d, self.s, self.op, self.t, self.out, self.g, self.h = d, s, op, t, out, g, h
         self.types = range(len(s.asked))
+        self.devices = devices or simple(len(s.asked))
+        #: by device, the types that have a part on it
+        self.on = [[t for t in self.types if k in self.devices[t]] for k in range(len(s.used))]
         self.me = acting(d, g, op)
         self.acts = d.any(*self.me)
         self.reserve = reserves(d, g, s, op)
@@ -108,20 +113,42 @@ class Step:
         return self.same(self.t.asked[t], self.want(t))
 
     def bytes(self, s: Seen, t: int) -> Value:
-        """Device bytes that the pair has of the type."""
+        """Bytes that the pair has of the type; of a meta type on each of its devices."""
         return sum(real(self.d, s, t, s.asked[t])) + sum(real(self.d, s, t, s.old[t]))
 
     @once
     def on_device(self, t: int) -> Value:
-        """The device can give what is wanted, once the entry's old buffer is given back (R4)."""
-        d, s = self.d, self.s
-        freed = sum(real(d, s, t, s.asked[t])) + d.ite(self.late, sum(real(d, s, t, s.old[t])), 0)
-        return s.used[t] - freed + sum(real(d, s, t, self.want(t))) <= s.cap[t]
+        """Each device can give what is wanted, once the entry's old buffer is given back (R4).
+
+        By then the entries before it are as they are after the step: they may have parts on the same device.
+        """
+        d, s, want = self.d, self.s, sum(real(self.d, self.s, t, self.want(t)))
+        enough = []
+        for k in self.devices[t]:
+            freed = sum(real(d, s, t, s.asked[t]))
+            freed += d.ite(self.late, sum(sum(real(d, s, j, s.old[j])) for j in self.on[k]), 0)
+            for j in self.on[k]:
+                if j < t:
+                    freed += sum(real(d, s, j, s.asked[j])) - sum(real(d, s, j, self.t.asked[j]))
+            enough.append(s.used[k] - freed + want <= s.cap[k])
+        return d.all(*enough)
 
     @once
     def room_beside(self, t: int) -> Value:
-        """The device could give what is wanted without the old buffer being given back first."""
-        return self.s.used[t] + sum(real(self.d, self.s, t, self.want(t))) <= self.s.cap[t]
+        """Each device could give what is wanted without the old buffer being given back first."""
+        s, want = self.s, sum(real(self.d, self.s, t, self.want(t)))
+        return self.d.all(*(s.used[k] + want <= s.cap[k] for k in self.devices[t]))
+
+    @once
+    def injected(self, t: int) -> Value:
+        """Some device of the type was told to fail."""
+        return self.d.any(*(self.op.inject[k] for k in self.devices[t]))
+
+    @once
+    def balanced(self, k: int) -> Value:
+        """Device k's bytes in use changed by what the pair's buffers, or their parts on it, changed."""
+        moved = sum(self.bytes(self.t, t) - self.bytes(self.s, t) for t in self.on[k])
+        return self.t.used[k] - self.s.used[k] == moved
 
     def private_request(self) -> Value:
         return mine(self.d, self.me, self.g.asking)

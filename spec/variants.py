@@ -57,8 +57,9 @@ class BothCount(Variant):
     breaks = "R4"
 
     def replace(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[State, Value, Value]:
-        old = sum(self.real(s, t, s.asked[t]))
-        cap = put(s.cap, t, s.cap[t] - old)
+        old, cap = sum(self.real(s, t, s.asked[t])), s.cap
+        for k in self.devices[t]:
+            cap = put(cap, k, cap[k] - old)
         new, fail, tried = super().replace(s._replace(cap=cap), op, t, want, tried)
         return new._replace(cap=s.cap), fail, tried
 
@@ -174,7 +175,8 @@ class Leak(Variant):
     def replace(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[State, Value, Value]:
         new, fail, tried = super().replace(s, op, t, want, tried)
         first = self.d.ite(self.d.all(fail, op.fail_nth > 1), self.real(s, t, want)[0], 0)
-        return new._replace(used=put(new.used, t, new.used[t] + first)), fail, tried
+        k = self.devices[t][0]
+        return new._replace(used=put(new.used, k, new.used[k] + first)), fail, tried
 
 
 class DropRequirement(Variant):
