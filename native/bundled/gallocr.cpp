@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "counted.h"
 #include "defects.h"
 #include "pair.h"
 
@@ -72,6 +73,7 @@ gallocr::gallocr(const layout & l, pair * p) : where(l), uses(0), in(p), role(OW
 }
 
 const entry & gallocr::holding(int t) const {
+    if (held[t]) return held[t]->buffers;
     return old ? old->type[t] : in->shared.type[t];
 }
 

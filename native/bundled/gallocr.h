@@ -11,6 +11,7 @@
 namespace gc {
 
 struct pair;
+struct counted_entry; // counted.h
 
 // One entry a type; those that a role does not use stay empty.
 struct memory {
@@ -41,6 +42,7 @@ struct gallocr {
     bool asking = false;         // asked for a shrink, has not reserved since
     bool seen = false;           // reserved since the pending request
     std::unique_ptr<memory> old; // R14: what a borrower holds whose owner was remade
+    std::array<counted_entry *, GC_MAX_TYPES> held{}; // S: by type; null where the strategy is another
 
     gallocr(const layout & l, pair * p);
 

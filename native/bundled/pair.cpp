@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "counted.h"
 #include "defects.h"
 
 namespace gc {
@@ -179,7 +180,10 @@ void free_some(pair & p, uint32_t types) {
 // R1: neither owner nor borrower, and never had buffers.
 bool clean(const gallocr & a) {
     if (a.resizable || a.ever_reserved) return false;
-    return std::all_of(a.in->shared.type.begin(), a.in->shared.type.end(), [](const entry & e) { return e.empty(); });
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        if (!a.holding(t).empty()) return false;
+    }
+    return true;
 }
 
 // R11: what was private to the role goes with it.
@@ -203,14 +207,22 @@ void forget_some(pair & p, const gallocr & last) {
 
 } // namespace
 
-gallocr * new_gallocr(const layout & l, const device * devices) {
-    return new gallocr(l, new pair{devices, {}, {}, 0, false});
+gallocr * new_gallocr(const layout & l, const device * devices, uint32_t strategy) {
+    auto * a = new gallocr(l, new pair{devices, {}, {}, 0, false, strategy});
+    if (strategy == GC_COUNTED) hold_own(*a);
+    return a;
 }
 
 void free_gallocr(gallocr * a) {
     pair * p = a->in;
     gallocr * other = p->role[1 - a->role];
     p->role[a->role] = nullptr;
+    if (p->strategy == GC_COUNTED) {
+        let_go(*a);
+        delete a;
+        if (!other) delete p;
+        return;
+    }
     if (!other) {
         forget_some(*p, *a);
         free_memory(*p, p->shared);
@@ -234,6 +246,7 @@ void free_gallocr(gallocr * a) {
 }
 
 bool become_owner(gallocr & a) {
+    if (a.in->strategy == GC_APART) return true; // and means nothing
     bool may = clean(a);
     if (GC_PLANTED(OWNS_TWICE)) may |= a.resizable;
     if (GC_PLANTED(OWNS_WITH_BUFFERS)) may |= !a.resizable;
@@ -244,6 +257,7 @@ bool become_owner(gallocr & a) {
 
 bool become_borrower(gallocr & a, gallocr & of) {
     pair & p = *of.in;
+    if (p.strategy == GC_APART) return false;
     bool may = clean(a); // R1
     if (GC_PLANTED(BORROWS_WITH_BUFFERS)) may = !a.resizable;
     bool lends = of.resizable && of.role == OWNER; // R2
@@ -259,10 +273,20 @@ bool become_borrower(gallocr & a, gallocr & of) {
     a.shrink_generation = of.shrink_generation;
     p.role[BORROWER] = &a;
     p.common = a.uses & of.uses;
+    if (p.strategy == GC_COUNTED) hold_shared(a, of);
     return true;
 }
 
+bool can_shrink(const gallocr & a) {
+    return a.resizable && a.in->strategy == GC_PAIR;
+}
+
+bool can_be_remade(const gallocr & a) {
+    return can_shrink(a) && a.role == OWNER;
+}
+
 bool make_fit(gallocr & a) {
+    if (a.in->strategy == GC_COUNTED) return counted_fit(a);
     pair & p = *a.in;
     catch_up(a);
     if (GC_PLANTED(NEW_OWNER_FREES_BORROWED)) free_borrowed(p);
@@ -315,6 +339,10 @@ void remake(gallocr & owner) {
 uint64_t owned(const gallocr & a, int t) {
     const pair & p = *a.in;
     if (!a.has_type(t)) return 0;
+    if (p.strategy == GC_COUNTED) {
+        const bool lent = a.role == BORROWER && p.role[OWNER] && joint(a, t);
+        return lent ? 0 : a.holding(t).real_size(p.devices[t]);
+    }
     bool borrowed = a.role == BORROWER && !a.old && p.role[OWNER] && (p.common >> t & 1);
     if (GC_PLANTED(BORROWED_COUNT_TWICE)) borrowed = false;
     if (GC_PLANTED(SHARED_COUNT_NEVER)) borrowed = takes_part(p, OWNER, t) && takes_part(p, BORROWER, t);

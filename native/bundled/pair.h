@@ -18,16 +18,20 @@ struct pair {
     gallocr * role[2] = {nullptr, nullptr}; // null: not attached
     uint32_t common = 0;                  // bit t: the entry is shared, also once one role is gone
     bool pending = false;                 // a shrink request is not yet done
+    uint32_t strategy = GC_PAIR;          // GC_COUNTED: the entries are the roles' own (counted.h)
 };
 
-// A plain allocator, alone in a pair of its own.
-gallocr * new_gallocr(const layout & l, const device * devices);
+// A plain allocator, alone in a pair of its own. `strategy`: how it may share (gc_setup).
+gallocr * new_gallocr(const layout & l, const device * devices, uint32_t strategy = GC_PAIR);
 // Detaches it. What is shared stays with the other role until that goes too (R11).
 void free_gallocr(gallocr * a);
 
 bool become_owner(gallocr & a);
 bool become_borrower(gallocr & a, gallocr & of);
-// Makes the entries fit the requirement that `a` has published (R3 to R9).
+// GC_SHRINK and GC_REMAKE make sense for it.
+bool can_shrink(const gallocr & a);
+bool can_be_remade(const gallocr & a);
+// Makes the entries fit the requirement that `a` has published (R3 to R9, S1, S2).
 bool make_fit(gallocr & a);
 void request_shrink(gallocr & a);
 // R14: as if the owner had been freed and a new one of the same layout had taken its place.

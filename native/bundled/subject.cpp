@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute.h"
+#include "counted.h"
 #include "defects.h"
 #include "session.h"
 
@@ -61,7 +62,7 @@ int32_t make_new(gc_session & s, const gc_op & op) {
     const bool free = op.alloc >= 0 && op.alloc < GC_MAX_ALLOCS && !s.allocs[op.alloc];
     if (!free || op.other < 0 || op.other >= int32_t(s.setup.n_configs) || (op.flags & GC_BY_SCHED)) return GC_MISUSE;
     const layout l = {s.setup.types, s.setup.slots[op.other], s.setup.n_slots[op.other]};
-    s.allocs[op.alloc] = new_gallocr(l, s.devices.data());
+    s.allocs[op.alloc] = new_gallocr(l, s.devices.data(), s.setup.strategy);
     return GC_DONE;
 }
 
@@ -104,18 +105,19 @@ int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
         case GC_OWN: return answer(become_owner(a));
         case GC_BORROW: {
             gallocr * of = alloc_of(s, op.other);
-            return answer(of && become_borrower(a, *of));
+            o.reason = missing_to_share(s.setup.strategy, op.value); // S4
+            return answer(of && o.reason == 0 && become_borrower(a, *of));
         }
         case GC_RESERVE:
         case GC_MEASURE:
         case GC_ALLOC: return on_graph(a, op, graph_of(s, op.graph), o);
         case GC_COMPUTE: return run_compute(a, op, o);
         case GC_SHRINK:
-            if (!a.resizable) return GC_MISUSE;
+            if (!can_shrink(a)) return GC_MISUSE;
             request_shrink(a);
             return GC_DONE;
         case GC_REMAKE:
-            if (!a.resizable || a.role != OWNER) return GC_MISUSE;
+            if (!can_be_remade(a)) return GC_MISUSE;
             remake(a);
             return GC_DONE;
         case GC_LOOK: return GC_DONE;
