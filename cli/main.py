@@ -101,10 +101,10 @@ def check(
 @app.command()
 def prove(
     clauses: Annotated[
-        list[str] | None, typer.Argument(help="Clause ids or letters; all of R if none.")
+        list[str] | None, typer.Argument(help="Clause ids or letters; all that can be proved if none.")
     ] = None,
 ) -> None:
-    """Prove the clauses of R by induction, with no bound on sizes. Exit 1: one is refuted or unknown."""
+    """Prove clauses by induction, with no bound on sizes. Exit 1: one is refuted or unknown."""
     from . import prove as job
 
     raise typer.Exit(job.run(console, clauses or []))

@@ -7,47 +7,37 @@ runs as it stands on the model over ints, and on a real allocator.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import z3
 
-from ..model.domain import Ints, Value
-from ..model.pair import BORROWER, OWNER, Out, RoleOp, State
-from ..model.records import Kind
-from ..model.resizable import Model
+from ..model.domain import Ints, Tree, Value
 from ..model.terms import Terms, equal, fresh, leaves, value
-from . import words
-from .history import Past, follow, past, seen
-from .induction import KINDS, lawful, shape
-from .resizable import Verdict, chunk_claim, judge, step_checks
-from .step import Step
+from .induction import term
+from .machine import Config, Fields, Machine
 
 TIMEOUT = 20.0  #: seconds for one depth
-PREFIXES = ((Kind.NEW, Kind.OWN, Kind.BORROW), (Kind.NEW,))
-CHUNK_CLAIM = "R5: no chunk ever shrinks without a request"  #: the claim that is false of the design
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Operations from the start state; `cap` and `gran` by type, bytes."""
+    """Operations from a start state, all of plain values."""
 
-    cap: tuple[int, ...]
-    gran: tuple[int, ...]
-    ops: tuple[RoleOp, ...]
-    chunks: int
+    config: Config
+    start: Tree
+    ops: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One step of a replay over ints: what it says of which clauses, and the past after it."""
+    """One step of a replay over ints, and which parts of which clauses it breaks."""
 
-    op: RoleOp
-    out: Out
-    state: State
-    verdict: Verdict
-    claim: bool
+    op: Any
+    out: Any
+    state: Tree
+    broken: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -65,39 +55,36 @@ class Search:
             return f"reached from the start in {len(self.trace.ops)} operations"
         if not self.sure:
             return "unknown whether it is reached from the start"
-        return f"not reached from the start within {self.depth} operations after attaching"
+        return f"not reached from the start within {self.depth} operations"
 
 
-def replay(cls: type[Model], trace: Trace) -> list[Moment]:
+def replay(m: Machine, model_class: Callable[..., Any], trace: Trace) -> list[Moment]:
     """The trace over ints, judged step by step."""
-    model = cls(Ints, len(trace.cap), trace.chunks)
-    s, g = model.init(trace.cap, trace.gran), past(len(trace.cap), trace.chunks)
-    moments = []
+    model = model_class(Ints, *trace.config)
+    s, moments = trace.start, []
     for op in trace.ops:
         t, out = model.step(s, op)
-        a, b = seen(model, s), seen(model, t)
-        h = follow(Ints, g, a, op, out, b)
-        step = Step(Ints, a, op, b, out, g, h)
-        moments.append(Moment(op, out, t, judge(step), chunk_claim(step)))
-        s, g = t, h
+        found = m.rules(model, s, op, t, out)
+        broken = [(c, n) for c, parts in found.items() for n, r in parts.items() if r.when and not r.then]
+        moments.append(Moment(op, out, t, broken))
+        s = t
     return moments
 
 
 def reach(
-    cls: type[Model],
-    types: int,
-    chunks: int,
+    m: Machine,
+    model_class: Callable[..., Any],
+    config: Config,
     clause: str,
     depth: int = 6,
     budget: float = 60.0,
-    gran: tuple[int, ...] | None = None,
 ) -> Search:
-    """The shortest way to break `clause` (or CHUNK_CLAIM): by number of operations after a prefix.
+    """The shortest way to break `clause`: by number of operations after a prefix.
 
     Stops after `depth` operations, or where `budget` seconds are over.
     """
-    began, sure = time.perf_counter(), True
-    walks = [Walk(cls, types, chunks, prefix, gran or (1,) * types) for prefix in PREFIXES]
+    began, sure, longest = time.perf_counter(), True, max(map(len, m.prefixes))
+    walks = [Walk(m, model_class, config, prefix) for prefix in m.prefixes]
     for k in range(depth + 1):
         for walk in walks:
             trace, known = walk.broken(clause)
@@ -106,46 +93,46 @@ def reach(
                 return Search(trace, k, True, time.perf_counter() - began)
             walk.extend()
         if time.perf_counter() - began > budget:
-            return Search(None, k, sure, time.perf_counter() - began)
-    return Search(None, depth, sure, time.perf_counter() - began)
+            return Search(None, k + longest, sure, time.perf_counter() - began)
+    return Search(None, depth + longest, sure, time.perf_counter() - began)
 
 
 class Walk:
-    """All traces that begin with a prefix of kinds, one operation longer with each `extend`."""
+    """All traces that begin with a prefix of operations, one longer with each `extend`."""
 
     def __init__(
-        self, cls: type[Model], types: int, chunks: int, prefix: tuple[Kind, ...], gran: tuple[int, ...]
+        self,
+        m: Machine,
+        model_class: Callable[..., Any],
+        config: Config,
+        prefix: tuple[tuple[int, Fields], ...],
     ) -> None:
-        self.d = Terms()
-        self.model = cls(self.d, types, chunks)
+        self.m, self.config, self.d = m, config, Terms()
+        self.model = model_class(self.d, *config)
         self.solver = z3.Solver()
         self.solver.set("timeout", int(TIMEOUT * 1000))
-        self.gran = gran
-        self.cap = fresh((0,) * types, "cap")
-        self.solver.add(*(c >= 0 for c in self.cap))
-        self.s: State = self.model.init(self.cap, gran)
-        self.g: Past = past(types, chunks)
-        self.ops: list[RoleOp] = []
-        for kind in prefix:
-            self.extend(kind)
+        self.s, given = m.first(self.model)
+        self.start = self.s
+        self.solver.add(*given)
+        self.ops: list[Any] = []
+        self.rules: dict[str, Any] = {}
+        for kind, fields in prefix:
+            self.extend(kind, fields)
 
-    def extend(self, kind: Kind | None = None) -> None:
+    def extend(self, kind: int | None = None, fields: Fields | None = None) -> None:
         """One operation more, of a given kind or of any."""
         n = len(self.ops)
-        op: RoleOp = fresh(shape(self.model)[1], f"op{n}")
+        op = fresh(self.m.operation(self.model), f"op{n}")
         if kind is None:
-            self.solver.add(z3.Or(*(op.kind == int(k) for k in KINDS)))
-            self.solver.add(op.role >= OWNER, op.role <= BORROWER)
+            self.solver.add(z3.Or(*(op.kind == int(k) for k in self.m.kinds)))
         else:
-            op = op._replace(kind=int(kind), role=BORROWER if kind == Kind.BORROW else OWNER)
+            op = op._replace(kind=int(kind), **(fields or {}))
         t, out = self.model.step(self.s, op)
-        a, b = seen(self.model, self.s), seen(self.model, t)
-        h = follow(self.d, self.g, a, op, out, b)
-        self.solver.add(*lawful(self.model, self.s, op))
-        self.last = Step(self.d, a, op, b, out, self.g, h)
-        if kind is None:  # name the state, so that terms do not nest from step to step
-            t, h = self._name(t, f"s{n}"), self._name(h, f"g{n}")
-        self.s, self.g = t, h
+        self.solver.add(*self.m.lawful(self.model, self.s, op))
+        self.rules = self.m.rules(self.model, self.s, op, t, out)
+        self.solver.add(*self.d.axioms())
+        # name the state, so that terms do not nest from step to step
+        self.s = t if kind is not None else self._name(t, f"s{n}")
         self.ops.append(op)
 
     def _name(self, tree: Any, name: str) -> Any:
@@ -161,9 +148,9 @@ class Walk:
         return new
 
     def goals(self, clause: str) -> list[Value]:
-        if clause == CHUNK_CLAIM:
-            return [chunk_claim(self.last)]
-        return [x for x in step_checks(self.last)[clause].values() if x is not True]
+        parts = self.rules.get(clause, {}).values()
+        held = (self.d.any(self.d.inv(r.when), r.then) for r in parts)
+        return [x for x in held if x is not True]
 
     def broken(self, clause: str) -> tuple[Trace | None, bool]:
         """A trace whose last step breaks the clause, and whether the answer is sure."""
@@ -171,7 +158,7 @@ class Walk:
         if not goals:
             return None, True
         self.solver.push()
-        self.solver.add(z3.Not(z3.And(*goals)))
+        self.solver.add(z3.Not(z3.And(*map(term, goals))))
         answer = str(self.solver.check())
         trace = self._small() if answer == "sat" else None
         self.solver.pop()
@@ -188,27 +175,24 @@ class Walk:
             else:
                 self.solver.pop()
         self.solver.pop(kept)
-        cap, ops = value(found, (self.cap, tuple(self.ops)))
-        return Trace(cap, self.gran, ops, len(self.model.chunks))
+        start, ops = value(found, (self.start, tuple(self.ops)))
+        return Trace(self.config, start, ops)
 
     def _wishes(self) -> Iterator[list[Value]]:
         """What makes a trace easy to read, the most important first."""
+        free = [x for x in leaves((tuple(self.ops), self.start)) if z3.is_expr(x)]
+        numbers = [x for x in free if z3.is_int(x)]
         for limit in (100, 12, 3):
-            yield [x <= limit for x in leaves((tuple(self.ops), self.cap)) if z3.is_expr(x) and z3.is_int(x)]
+            yield [x <= limit for x in numbers]
         for op in self.ops:
-            yield [op.fail_nth == 0, *map(z3.Not, op.inject)]
-            yield [op.plannable, op.clean, *op.uses, z3.Not(op.unchecked)]
-            if not z3.is_expr(op.kind):  # of the prefix: a borrower that brings nothing
-                yield [*(x == 0 for x in leaves(op.need)), z3.Not(op.match), op.other == OWNER]
+            yield from self.m.wishes(op)
 
 
-def lines(cls: type[Model], trace: Trace) -> list[str]:
+def lines(m: Machine, model_class: Callable[..., Any], trace: Trace) -> list[str]:
     """The trace in words, with what each step breaks."""
-    cap, gran = (" ".join(map(str, x)) for x in (trace.cap, trace.gran))
-    out = [f"start: devices of {cap} bytes, rounding to {gran}"]
-    for n, m in enumerate(replay(cls, trace), 1):
-        out.append(f"{n}. {words.operation(m.op)}: {words.result(m.out)}")
-        out.append(f"   {words.state(m.state)}")
-        out += [f"   breaks {clause}: {part}" for clause, part in m.verdict.broken]
-        out += [f"   breaks {CHUNK_CLAIM}"] if not m.claim and not m.verdict.broken else []
+    out = [f"start: {m.words(trace.start)}"]
+    for n, moment in enumerate(replay(m, model_class, trace), 1):
+        out.append(f"{n}. {m.tell(moment.op)}: {m.words(moment.out)}")
+        out.append(f"   {m.words(moment.state)}")
+        out += [f"   breaks {clause}: {part}" for clause, part in moment.broken]
     return out

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any
 
-from ..model.resizable import Model
-from . import words
 from .bounded import Trace, lines, reach, replay
-from .clauses import clause, select
-from .induction import INVARIANT, Answer, ask, base, cases
-from .resizable import CHECKED
+from .clauses import CLAUSES, select
+from .induction import PROVED, REFUTED, UNKNOWN, Answer, ask, base
+from .machine import INVARIANT, Config, Machine, cases
+from .machines import MACHINES
 
-#: types and chunks: every pair of one to three
-CONFIGS = tuple((types, chunks) for types in (1, 2, 3) for chunks in (1, 2, 3))
+__all__ = ["PROVED", "REFUTED", "UNKNOWN", "NotProved", "Row", "provable", "prove", "prove_machine"]
+
 DEPTH, BUDGET = 6, 60.0  #: operations and seconds for the search from the start state
-
-PROVED, REFUTED, UNKNOWN = "proved", "refuted", "unknown"
 
 
 class NotProved(ValueError):
@@ -25,7 +26,7 @@ class NotProved(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """One clause for one number of types and chunks.
+    """One clause of one machine, for one config (what its numbers count, the machine says).
 
     `part` names what a refuted clause breaks; `step` is the counterexample to
     induction in words, `reached` says whether a trace from the start does it
@@ -34,7 +35,7 @@ class Row:
 
     clause: str
     title: str
-    config: tuple[int, int]
+    config: Config
     verdict: str
     seconds: float
     part: str = ""
@@ -42,6 +43,13 @@ class Row:
     reached: str = ""
     trace: Trace | None = None
     trace_lines: tuple[str, ...] = ()
+    machine: str = ""
+
+
+def all_proved(machines: Sequence[Machine] = MACHINES) -> tuple[str, ...]:
+    """Ids of every clause that some machine is proved to keep, in the contract's order."""
+    able = {c for m in machines for c in m.clauses}
+    return tuple(c.id for c in CLAUSES if c.id in able)
 
 
 def provable(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -49,48 +57,105 @@ def provable(names: Sequence[str] | None) -> tuple[str, ...]:
 
     A letter means all of its clauses that can be proved. Raises UnknownClause, NotProved.
     """
+    known = all_proved()
     if not names:
-        return CHECKED
+        return known
     for name in names:
-        able = [c.id for c in select([name]) if c.id in CHECKED]
-        if not able:
+        if not any(c.id in known for c in select([name])):
             raise NotProved(
-                f"Clause {name.strip().upper()} is not among those that are proved ({', '.join(CHECKED)}); "
+                f"Clause {name.strip().upper()} is not among those that are proved ({', '.join(known)}); "
                 "the others are checked by running a subject."
             )
-    return tuple(c.id for c in select(list(names)) if c.id in CHECKED)
+    return tuple(c.id for c in select(list(names)) if c.id in known)
 
 
 def prove(
     clauses: Sequence[str] | None = None,
-    configs: Iterable[tuple[int, int]] = CONFIGS,
-    cls: type[Model] = Model,
-    search: bool = True,
-    on_config: Callable[[int, int], None] | None = None,
+    machines: Sequence[Machine] = MACHINES,
+    processes: int = 1,
+    progress: Callable[[Machine, Config], None] = lambda m, c: None,
 ) -> list[Row]:
-    """A row for each clause and each config, after the row of the invariants that the proof rests on.
+    """A row for each clause and each config of the machines that have one of these clauses.
 
-    Where an invariant is not proved, what rests on it is unknown. `search`: for a refuted clause,
-    look for a trace from the start state. `on_config` is called before each config.
+    Before a machine's clauses comes the row of the invariants that their proof rests on; where these are
+    not proved, what rests on them is unknown. For a refuted clause a trace from the start state is looked
+    for. `processes`: how many work at once. `progress` is called after each config.
     """
     wanted = provable(clauses)
+    jobs = [
+        (m, k, mine) for m in machines if (mine := [c for c in m.clauses if c in wanted]) for k in m.configs
+    ]
+    found: dict[tuple[str, Config], list[Row]] = {}
+    for m, config, rows in _all(jobs, processes):
+        found[m.name, config] = rows
+        progress(m, config)
+    rows = [row for m, k, _ in jobs for row in found[m.name, k]]
+    return [_search(_named(r.machine, machines), None, r, rows) for r in rows]
+
+
+Job = tuple[Machine, Config, list[str]]
+
+
+def _all(jobs: list[Job], processes: int) -> Iterator[tuple[Machine, Config, list[Row]]]:
+    """Every job's rows, in any order."""
+    if processes <= 1 or len(jobs) == 1:
+        for m, config, mine in jobs:
+            yield m, config, _config_rows(m, m.model, config, mine)
+        return
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts)
+    try:
+        # what takes longest first, so that no process has it left at the end
+        big = sorted(jobs, key=lambda job: sum(job[1]), reverse=True)
+        waiting = {pool.submit(_job, m.name, config, mine): (m, config) for m, config, mine in big}
+        for done in as_completed(waiting):
+            yield *waiting[done], done.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is for the process that waits for us."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _job(name: str, config: Config, mine: list[str]) -> list[Row]:
+    m = _named(name, MACHINES)
+    return _config_rows(m, m.model, config, mine)
+
+
+def _named(name: str, machines: Sequence[Machine]) -> Machine:
+    return next(m for m in machines if m.name == name)
+
+
+def prove_machine(
+    m: Machine,
+    clauses: Sequence[str] | None = None,
+    configs: Sequence[Config] | None = None,
+    model: Callable[..., Any] | None = None,
+    search: bool = True,
+) -> list[Row]:
+    """The rows of one machine. `model`: a wrong variant in place of its own.
+
+    `search`: for a refuted clause, look for a trace from the start state.
+    """
     rows: list[Row] = []
-    for types, chunks in configs:
-        if on_config is not None:
-            on_config(types, chunks)
-        rows += _prove_config(cls, types, chunks, wanted)
-    return [_search(cls, r, rows) for r in rows] if search else rows
+    for config in configs or m.configs:
+        rows += _config_rows(m, model or m.model, config, list(clauses or m.clauses))
+    return [_search(m, model, r, rows) for r in rows] if search else rows
 
 
-def _prove_config(cls: type[Model], types: int, chunks: int, wanted: tuple[str, ...]) -> list[Row]:
-    config = (types, chunks)
-    started, seconds = base(cls, types, chunks)
-    lemmas = "what the proof rests on"
-    found = {INVARIANT: Row(INVARIANT, lemmas, config, PROVED if started else REFUTED, seconds)}
-    found |= {c: Row(c, clause(c).title, config, PROVED, 0.0) for c in wanted}
-    for case in cases(cls, types, chunks):
+def _config_rows(m: Machine, model: Callable[..., Any], config: Config, wanted: list[str]) -> list[Row]:
+    started, seconds = base(m, model, config)
+    first = Row(
+        INVARIANT, "what the proof rests on", config, PROVED if started else REFUTED, seconds,
+        part="" if started else "the start state", machine=m.name,
+    )  # fmt: skip
+    titles = {c.id: c.title for c in CLAUSES}
+    found = {INVARIANT: first}
+    found |= {c: Row(c, titles.get(c, c), config, PROVED, 0.0, machine=m.name) for c in wanted}
+    for case in cases(m, model, config):
         for name, answer in ask(case, (INVARIANT, *wanted)):
-            found[name] = _add(found[name], answer)
+            found[name] = _add(m, found[name], answer)
     if found[INVARIANT].verdict != PROVED:
         for c in wanted:
             if found[c].verdict == PROVED:
@@ -98,7 +163,7 @@ def _prove_config(cls: type[Model], types: int, chunks: int, wanted: tuple[str, 
     return list(found.values())
 
 
-def _add(row: Row, answer: Answer) -> Row:
+def _add(m: Machine, row: Row, answer: Answer) -> Row:
     """The row with one more answer; the first refutation is kept."""
     row = replace(row, seconds=row.seconds + answer.seconds)
     if row.verdict == REFUTED or answer.verdict == PROVED:
@@ -106,26 +171,25 @@ def _add(row: Row, answer: Answer) -> Row:
     step: tuple[str, ...] = ()
     if answer.step is not None:
         s, op, t, out = answer.step
-        step = (
-            f"in: {words.state(s)}",
-            f"{words.operation(op)}: {words.result(out)}",
-            f"gives: {words.state(t)}",
-        )
+        step = (f"in: {m.words(s)}", f"{m.tell(op)}: {m.words(out)}", f"gives: {m.words(t)}")
     return replace(row, verdict=answer.verdict, part=answer.part, step=step)
 
 
-def _search(cls: type[Model], row: Row, rows: list[Row]) -> Row:
+def _search(m: Machine, model: Callable[..., Any] | None, row: Row, rows: list[Row]) -> Row:
     """Is a clause that is not proved broken from the start? Asked once, for the first config of that kind.
 
     A trace from the start refutes a clause, also one that induction left open.
     """
-    first = next(r for r in rows if r.clause == row.clause and r.verdict == row.verdict)
-    if row.verdict == PROVED or row.clause == INVARIANT or first is not row:
+    if row.verdict == PROVED or row.clause == INVARIANT:
         return row
-    found = reach(cls, *row.config, row.clause, DEPTH, BUDGET)
+    alike = (r for r in rows if (r.machine, r.clause, r.verdict) == (row.machine, row.clause, row.verdict))
+    if next(alike) is not row:
+        return row
+    cls = model or m.model
+    found = reach(m, cls, row.config, row.clause, DEPTH, BUDGET)
     if found.trace is None:
         return replace(row, reached=found.says)
-    broken = replay(cls, found.trace)[-1].verdict.broken
+    broken = replay(m, cls, found.trace)[-1].broken
     part = row.part if row.verdict == REFUTED else next(p for c, p in broken if c == row.clause)
-    text = tuple(lines(cls, found.trace))
+    text = tuple(lines(m, cls, found.trace))
     return replace(row, verdict=REFUTED, part=part, reached=found.says, trace=found.trace, trace_lines=text)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from .machine import INVARIANT
+from .machines import MACHINES
 from .prover import PROVED, REFUTED, UNKNOWN, Row
 
 COLOUR = {PROVED: "green", REFUTED: "red", UNKNOWN: "yellow"}
@@ -17,21 +20,38 @@ def verdict(rows: list[Row]) -> str:
 
 
 def print_table(rows: list[Row], console: Console | None = None) -> None:
-    """One line a clause, over all configs; below, for each refutation, its counterexample in words."""
+    """One line a clause of a machine, over all configs; below, for each refutation, its counterexample in words."""
     console = console or Console()
-    table = Table("clause", "title", "verdict", "seconds", "types x chunks")
-    table.columns[3].justify = "right"
-    by_clause: dict[str, list[Row]] = {}
+    table = Table("machine", "clause", "title", "verdict", "seconds", "sizes")
+    table.columns[4].justify = "right"
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        by_clause.setdefault(row.clause, []).append(row)
-    for clause, mine in by_clause.items():
+        groups.setdefault((row.machine, row.clause), []).append(row)
+    for (machine, name), mine in groups.items():
+        if name == INVARIANT and table.row_count:
+            table.add_section()
         worst = verdict(mine)
-        shown = " ".join("x".join(map(str, r.config)) for r in mine if r.verdict == worst)
         seconds = f"{sum(r.seconds for r in mine):.2f}"
-        table.add_row(clause, mine[0].title, f"[{COLOUR[worst]}]{worst}[/]", seconds, shown)
+        table.add_row(
+            machine if name == INVARIANT else "",
+            name,
+            escape(mine[0].title),
+            f"[{COLOUR[worst]}]{worst}[/]",
+            seconds,
+            _sizes(machine, [r for r in mine if r.verdict == worst])
+            if name == INVARIANT or worst != PROVED
+            else "",
+        )
     console.print(table)
-    for mine in by_clause.values():
+    for mine in groups.values():
         _explain(mine, console)
+
+
+def _sizes(machine: str, rows: list[Row]) -> str:
+    """`types x chunks: 1x1 1x2`."""
+    what = next((m.sizes for m in MACHINES if m.name == machine), "")
+    shown = " ".join("x".join(map(str, r.config)) for r in rows if r.config)
+    return f"{what}: {shown}" if what and shown else shown
 
 
 def _explain(rows: list[Row], console: Console) -> None:
