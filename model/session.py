@@ -63,6 +63,7 @@ class Allocator:
     plan: Graph | None = None
     bound: Graph | None = None
     places: tuple[Place, ...] = ()
+    sched: bool = False  # driven through a scheduler
 
 
 @dataclass
@@ -163,10 +164,10 @@ class Session:
 
     def new(self, op: Op) -> Observation:
         possible = 0 <= op.alloc < MAX_ALLOCS and 0 <= op.other < len(self.setup.configs)
-        if not possible or op.alloc in self.allocs or op.flags & OpFlag.BY_SCHED:
+        if not possible or op.alloc in self.allocs:
             return replace(MISUSE, used=self.used)
         pair = Pair(self.model.init(self.capacity, self.granularity, self.used))
-        a = Allocator(op.other, pair)
+        a = Allocator(op.other, pair, sched=bool(op.flags & OpFlag.BY_SCHED))
         self.play(a, RoleOp(Kind.NEW, uses=self.uses(a)))
         self.allocs[op.alloc] = a
         return self.look(op.alloc)
@@ -214,8 +215,17 @@ class Session:
         other = self.allocs.get(op.other)
         if other is None or other.pair is a.pair:
             return replace(self.look(op.alloc), status=Status.REFUSED)
+        if other.sched != a.sched:
+            return replace(self.look(op.alloc), status=Status.MISUSE)
+        status, _ = self.play(other, self.joining(a, other))
+        if status == Status.DONE:
+            a.pair, a.role = other.pair, BORROWER
+        return replace(self.look(op.alloc), status=status)
+
+    def joining(self, a: Allocator, other: Allocator) -> RoleOp:
+        """What a borrow of `a` asks of the other's pair."""
         mine = a.pair.state
-        ask = RoleOp(
+        return RoleOp(
             Kind.BORROW,
             BORROWER,
             uses=self.uses(a),
@@ -224,10 +234,6 @@ class Session:
             need=mine.req[OWNER],
             match=mine.planned[OWNER],
         )
-        status, _ = self.play(other, ask)
-        if status == Status.DONE:
-            a.pair, a.role = other.pair, BORROWER
-        return replace(self.look(op.alloc), status=status)
 
     def plan(self, config: int, graph: Graph) -> planner.Plan | None:
         if self.planning is not None:
