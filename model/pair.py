@@ -63,6 +63,7 @@ class RoleOp(NamedTuple):
     unchecked: Value = False  # COMPUTE: do not compare generations (R12's counter-test)
     type: Value = 0  # CAPACITY: which device, its index
     value: Value = 0  # CAPACITY: its bytes from now on
+    missing: Tree = (False,) * 4  # BORROW [bit of Shared]: what is not so of the two, where it counts (S4)
     by_sched: Value = (
         False  # RESERVE, ALLOC: forgets the bound graph first; ALLOC may plan again for any number of types
     )
@@ -75,6 +76,7 @@ class Out(NamedTuple):
     failed: Tree  # [type]             this entry's allocation failed
     allocations: Value  # device allocations tried
     touched: Value = False  # COMPUTE: ran on memory that is gone
+    reason: Tree = (False,) * 4  # BORROW [bit of Shared]: what is missing (S4)
 
     @property
     def ok(self) -> Value:

@@ -235,10 +235,7 @@ class Model:
 
     def make_fit(self, s: State, me: Tree, op: RoleOp) -> tuple[State, Out]:
         d = self.d
-        before = s
-        late = d.all(me[BORROWER], s.behind)
-        s = d.choose(late, lambda: self.catch_up(before), lambda: before)
-        s = self.publish(s, me, op)
+        s = self.publish(self.in_step(s, me), me, op)
         failed: Tree = ()
         live, tried = True, 0
         for t in self.types:
@@ -255,6 +252,12 @@ class Model:
             req=by_role(d, me, (op.need,) * 2, s.req), planned=tuple(map(d.any, s.planned, me)),
             seen=tuple(map(d.any, s.seen, counts)),
         )  # fmt: skip
+
+    def in_step(self, s: State, me: Tree) -> State:
+        """A borrower that is behind is so no more."""
+        late = self.d.all(me[BORROWER], s.behind)
+        out: State = self.d.choose(late, lambda: self.catch_up(s), lambda: s)
+        return out
 
     def catch_up(self, s: State) -> State:
         """R14: the borrower lets go of `old` and takes part in the new owner's entries."""
@@ -296,13 +299,19 @@ class Model:
         return out
 
     def replace(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[State, Value, Value]:
-        """Free the entry, then ask each device for its part of each chunk, chunk by chunk (M1).
+        """Free the entry, then make it anew; where that fails it has no chunks."""
+        freed = self.bump(self.drop(s, t), t)
+        used, fail, tried = self.make(freed, op, t, want, tried)
+        placed = freed._replace(asked=put(freed.asked, t, want), used=used)
+        return self.d.ite(fail, freed, placed), fail, tried
+
+    def make(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[Tree, Value, Value]:
+        """Ask each device for its part of each chunk, chunk by chunk (M1): (bytes in use, failed, tried).
 
         Where one part fails, all that was got for the entry is given back.
         """
         d = self.d
-        freed = self.bump(self.drop(s, t), t)
-        used, fail = freed.used, False
+        used, fail = s.used, False
         for need, real in zip(want, self.real(s, t, want), strict=True):
             for k in self.devices[t]:
                 asks = d.all(need > 0, d.inv(fail))
@@ -311,8 +320,7 @@ class Model:
                 bad = d.all(asks, d.any(op.inject[k], tried == op.fail_nth, full))
                 used = put(used, k, d.ite(d.all(asks, d.inv(bad)), used[k] + real, used[k]))
                 fail = d.any(fail, bad)
-        placed = freed._replace(asked=put(freed.asked, t, want), used=used)
-        return d.ite(fail, freed, placed), fail, tried
+        return d.ite(fail, s.used, used), fail, tried
 
     def bump(self, s: State, t: int) -> State:
         """R7: every role that takes part in the entry sees the change."""

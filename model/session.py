@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from . import oracle, planner
+from .counted import Apart, Counted
 from .domain import Ints
 from .pair import BORROWER, OWNER, Out, RoleOp, State
 from .records import (
     MAX_ALLOCS,
     MAX_CHUNKS,
     MAX_SLOTS,
+    VALIDATED,
     Graph,
     Kind,
     Observation,
@@ -25,7 +27,9 @@ from .records import (
     OpFlag,
     Place,
     Setup,
+    Shared,
     Status,
+    Strategy,
 )
 from .resizable import Model
 
@@ -102,7 +106,8 @@ class Session:
     def __post_init__(self) -> None:
         types = self.setup.types
         devices = tuple(kind.devices(t) for t, kind in enumerate(types))
-        self.model = Model(Ints, len(types), self.chunks, devices)
+        model = {Strategy.PAIR: Model, Strategy.COUNTED: Counted, Strategy.APART: Apart}[self.setup.strategy]
+        self.model: Model = model(Ints, len(types), self.chunks, devices)
         self.used: tuple[int, ...] = (0,) * len(types)
         self.capacity = tuple(t.capacity for t in types)
         self.granularity = tuple(t.granularity for t in types)
@@ -211,19 +216,24 @@ class Session:
         return seen
 
     def borrow(self, op: Op, a: Allocator) -> Observation:
-        """R1, R2: the candidate leaves its own pair of one and joins the owner's."""
+        """R1, R2, S4: the candidate leaves its own pair of one and joins the owner's."""
+        missing = self.missing(op.value)
         other = self.allocs.get(op.other)
         if other is None or other.pair is a.pair:
-            return replace(self.look(op.alloc), status=Status.REFUSED)
+            return replace(self.look(op.alloc), status=Status.REFUSED, reason=missing)
         if other.sched != a.sched:
             return replace(self.look(op.alloc), status=Status.MISUSE)
-        status, _ = self.play(other, self.joining(a, other))
+        status, _ = self.play(other, self.joining(a, other, missing))
         if status == Status.DONE:
             a.pair, a.role = other.pair, BORROWER
-        return replace(self.look(op.alloc), status=status)
+        return replace(self.look(op.alloc), status=status, reason=missing)
 
-    def joining(self, a: Allocator, other: Allocator) -> RoleOp:
-        """What a borrow of `a` asks of the other's pair."""
+    def missing(self, bits: int) -> int:
+        """S4: what keeps two apart of whom `bits` (of Shared) are so; a pair asks for none."""
+        return VALIDATED & ~bits if self.setup.strategy != Strategy.PAIR else 0
+
+    def joining(self, a: Allocator, other: Allocator, missing: int = 0) -> RoleOp:
+        """What a borrow of `a` asks of the other's pair; `missing`: as the method of that name says."""
         mine = a.pair.state
         return RoleOp(
             Kind.BORROW,
@@ -233,6 +243,7 @@ class Session:
             other=other.role,
             need=mine.req[OWNER],
             match=mine.planned[OWNER],
+            missing=tuple(bool(missing & bit) for bit in Shared),
         )
 
     def plan(self, config: int, graph: Graph) -> planner.Plan | None:
