@@ -16,6 +16,7 @@ from ..fuzz.verdict import Verdict
 from ..fuzz.words import describe_graph, describe_observation, describe_op, describe_place, describe_setup
 from ..model.records import MAX_CHUNKS, Cap, Kind, Trace
 from ..model.session import Session
+from ..model.stack import Stack
 from ..native.worker import Run
 from .target import find
 
@@ -43,9 +44,9 @@ def check_able(trace: Trace, name: str, caps: Cap) -> None:
     """A subject is judged only on what it declares that it can do. Raises NotApplicable."""
     missing = lacking(trace, caps)
     if missing is not None:
-        at, needs = missing
+        what, needs = missing
         raise NotApplicable(
-            f"Operation {at} ({describe_op(trace.ops[at], trace)}) needs a subject that declares"
+            f"{what} needs a subject that declares"
             f" {' or '.join(words(needs))}; {name} declares {', '.join(words(caps))}. Name another with --subject."
         )
 
@@ -77,7 +78,8 @@ def side_by_side(trace: Trace, run: Run, judge: Judge, last: int, verdict: Verdi
             have = describe_observation(seen.obs)
             if op.kind == Kind.ALLOC and seen.places:
                 have += "\n" + "\n".join(f"t{k}: {describe_place(p)}" for k, p in enumerate(seen.places))
-                bound = model.allocs[op.alloc].places if op.alloc in model.allocs else ()
+                session = model.session if isinstance(model, Stack) else model
+                bound = session.allocs[op.alloc].places if op.alloc in session.allocs else ()
                 want += "\n" + "\n".join(f"t{k}: {describe_place(p)}" for k, p in enumerate(bound))
         else:
             have = f"died: {run.death.kind}" if run.death else "did not get here"
@@ -91,10 +93,10 @@ def escape(text: str) -> str:
     return text.replace("[", "\\[")
 
 
-def reference(trace: Trace, judge: Judge) -> Session:
-    """The reference session; for a subject with a planner of its own, over that subject's fresh plans."""
+def reference(trace: Trace, judge: Judge) -> Stack | Session:
+    """The reference; for a subject with a planner of its own, a session over that subject's fresh plans."""
     if judge.caps & Cap.EXACT:
-        return Session(trace.setup, list(trace.graphs))
+        return Stack(trace.setup, list(trace.graphs))
     return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh, MAX_CHUNKS).session
 
 

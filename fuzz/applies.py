@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ..model.records import Cap, Kind, OpFlag, Trace
+from collections.abc import Iterator
+
+from ..model.records import Cap, Kind, OpFlag, PoolKind, Strategy, Trace
+from .legal import CONTEXT_KINDS, SLOT_KINDS
+from .words import describe_op
 
 #: what an operation asks of a subject: any one of these
 NEEDS = {
@@ -12,6 +16,10 @@ NEEDS = {
     Kind.REMAKE: Cap.REMAKE,
     Kind.SYNC: Cap.SCHED,
     Kind.RESET: Cap.SCHED,
+    **dict.fromkeys((Kind.POOL_ALLOC, Kind.POOL_FREE, Kind.TRIM), Cap.POOL),
+    **dict.fromkeys((Kind.CAPTURE_BEGIN, Kind.CAPTURE_END, Kind.LAUNCH, Kind.DROP), Cap.CAPTURE),
+    **dict.fromkeys(CONTEXT_KINDS, Cap.CONTEXTS),
+    **dict.fromkeys(SLOT_KINDS, Cap.SERVER),
 }
 
 
@@ -43,11 +51,23 @@ def applies(clause: str, caps: Cap) -> bool:
     return False
 
 
-def lacking(trace: Trace, caps: Cap) -> tuple[int, Cap] | None:
-    """The first operation that a subject of these capabilities does not have, and which (any of them) it takes."""
+def required(trace: Trace) -> Iterator[tuple[str, Cap]]:
+    """What the trace asks of a subject: words for a part of it, and the capabilities of which it takes any."""
+    setup = trace.setup
+    if setup.strategy != Strategy.PAIR:
+        yield f"The strategy {setup.strategy.name.lower()}", Cap.COUNTED
+    if any(kind.meta for kind in setup.types):
+        yield "A buffer type over several devices", Cap.META
+    if setup.pool != PoolKind.NO_POOL:
+        yield "A setup with pools", Cap.POOL
     for i, op in enumerate(trace.ops):
-        sched = op.flags & (OpFlag.BY_SCHED | OpFlag.ASYNC)
-        needs = Cap.SCHED if sched else NEEDS.get(op.kind, Cap(0))
-        if needs and not caps & needs:
-            return i, needs
-    return None
+        by_sched = op.kind == Kind.NEW and op.flags & OpFlag.BY_SCHED
+        by_sched |= op.kind == Kind.COMPUTE and op.flags & OpFlag.ASYNC
+        needs = Cap.SCHED if by_sched else NEEDS.get(op.kind, Cap(0))
+        if needs:
+            yield f"Operation {i} ({describe_op(op, trace)})", needs
+
+
+def lacking(trace: Trace, caps: Cap) -> tuple[str, Cap] | None:
+    """The first part of the trace that a subject of these capabilities does not have, and what (any of them) it takes."""
+    return next(((what, needs) for what, needs in required(trace) if not caps & needs), None)

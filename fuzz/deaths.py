@@ -42,6 +42,25 @@ RULES = {
     Kind.REMAKE: "only an owner is remade (contract R14; gallocheck.h, GC_REMAKE)",
     Kind.SYNC: "only a scheduler is synchronized (gallocheck.h, GC_SYNC)",
     Kind.RESET: "only a scheduler is reset (gallocheck.h, GC_RESET)",
+    Kind.POOL_ALLOC: "a pool is there, and its stream is not being captured (gallocheck.h, GC_POOL_ALLOC)",
+    Kind.POOL_FREE: "only a block that is out is given back, of a VMM pool the latest (contract V2)",
+    Kind.TRIM: "only a type of a session with pools is trimmed (gallocheck.h, GC_TRIM)",
+    Kind.CAPTURE_BEGIN: "only a bound graph is captured, one at a time, with no work in flight"
+    " (gallocheck.h, GC_CAPTURE_BEGIN)",
+    Kind.CAPTURE_END: "only a capture that was begun ends (gallocheck.h, GC_CAPTURE_END)",
+    Kind.LAUNCH: "only a captured graph is replayed, and not beside a partner's work (gallocheck.h, GC_LAUNCH)",
+    Kind.DROP: "only a captured graph is dropped (gallocheck.h, GC_DROP)",
+    Kind.CTX_OPEN: "a context is set up, and opened once (gallocheck.h, GC_CTX_OPEN)",
+    Kind.CTX_CLOSE: "only an open context closes, the target while no slot is busy (gallocheck.h, GC_CTX_CLOSE)",
+    Kind.CTX_ATTACH: "the draft attaches once, while both are open (contract W6; gallocheck.h, GC_CTX_ATTACH)",
+    Kind.CTX_DECODE: "an open context decodes 1 to batch tokens with at most its own cells in use"
+    " (gallocheck.h, GC_CTX_DECODE)",
+    Kind.CTX_SYNC: "only an open context is synchronized (gallocheck.h, GC_CTX_SYNC)",
+    Kind.CTX_NODES: "only an open context's graphs grow (gallocheck.h, GC_CTX_NODES)",
+    Kind.CTX_TRIM: "only an open context trims (gallocheck.h, GC_CTX_TRIM)",
+    Kind.SLOT_ENTER: "a request enters a free slot while the target is open (gallocheck.h, GC_SLOT_ENTER)",
+    Kind.SLOT_STEP: "only a busy slot runs (gallocheck.h, GC_SLOT_STEP)",
+    Kind.SLOT_LEAVE: "only a busy slot is left (gallocheck.h, GC_SLOT_LEAVE)",
 }
 
 

@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..model.records import SIZE_MAX, UNLIMITED, BufferType, Kind, Op, OpFlag, Trace
+from ..model.records import SIZE_MAX, UNLIMITED, BufferType, Cap, Kind, Op, OpFlag, Trace
 from ..native import trees
 from ..native.tree_program import Bench, Outcome
 from ..native.trees import TreeError
 from ..spec.clauses import clause
+from .applies import lacking
 from .emit_checks import Candidate, EmitError, candidates
 from .emit_expect import after, before
 from .emit_graphs import BEYOND, number
@@ -49,6 +50,7 @@ SYSTEM = (
     "sys/mman.h",
     "unistd.h",
 )
+IN_GGML = Cap.RESIZABLE | Cap.GROUP | Cap.SCHED | Cap.REMAKE  #: what a program can drive
 SHARING = {Kind.OWN, Kind.BORROW, Kind.SHRINK}
 
 
@@ -58,6 +60,7 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
     Raises EmitError (exit code 3) where ggml has no call that could show the failure, or where the program
     is not red on `target` though that is a ggml tree; TreeError as trees.build does.
     """
+    check_in_reach(saved.trace)
     ours = not target.source  # the bundled subject failed: ggml has to show nothing
     tree = trees.pinned() if ours else trees.locate(Path(target.source))
     benches = [Bench(tree, variant) for variant in variants(saved, target)]
@@ -73,6 +76,17 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
         )
     text, outcomes = found
     return f"{head(saved, outcomes)}\n{text}"
+
+
+def check_in_reach(trace: Trace) -> None:
+    """Only what ggml's public interface has can be written as a program. Raises EmitError."""
+    missing = lacking(trace, IN_GGML)
+    if missing is not None:
+        what, needs = missing
+        raise EmitError(
+            f"{what} needs {' or '.join(str(c.name).lower() for c in Cap if c & needs)}, which ggml's interface"
+            " does not have: give the replay file away instead."
+        )
 
 
 def variants(saved: Replay, target: Subject) -> list[str]:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from ..model.records import Flag, Graph, Kind, Op, OpFlag, Scale, Strategy, Tensor, Trace
+from .words_seen import describe_observation, describe_place, numbers, shared
+from .words_setup import CONTEXTS, count, describe_setup, size, slots_of
 
-from ..model.records import (
-    SIZE_MAX,
-    UNLIMITED,
-    BufferType,
-    Flag,
-    Graph,
-    Kind,
-    Observation,
-    Op,
-    OpFlag,
-    Place,
-    Setup,
-    Status,
-    Tensor,
-    Trace,
-    Trouble,
-)
+__all__ = ["count", "describe_graph", "describe_observation", "describe_op", "describe_place", "describe_setup",
+           "describe_tensor", "describe_trace", "ordinal"]  # fmt: skip
 
 
 def ordinal(n: int) -> str:
@@ -29,50 +16,96 @@ def ordinal(n: int) -> str:
     return f"{n}{ending}"
 
 
-def count(n: int, what: str) -> str:
-    """'1 tensor', '3 tensors', '2 bytes'."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def describe_op(op: Op, trace: Trace) -> str:
     """One operation: 'reserve graph 1 (3 tensors, 4096 bytes) by allocator 0, 2nd allocation fails'."""
-    return _what(op, trace) + _failures(op)
+    if op.kind >= Kind.CTX_OPEN:
+        what = _context(op, trace)
+    elif op.kind >= Kind.POOL_ALLOC:
+        what = _pool(op)
+    elif op.kind in _LIFE:
+        what = _life(op, trace)
+    else:
+        what = _work(op, trace)
+    return what + _how(op) + _failures(op)
 
 
-def _what(op: Op, trace: Trace) -> str:
-    graph = f"graph {op.graph} ({graph_size(trace, op.graph)})"
+_LIFE = (Kind.NEW, Kind.FREE, Kind.OWN, Kind.BORROW, Kind.CAPACITY, Kind.REMAKE)
+
+
+def _life(op: Op, trace: Trace) -> str:
+    """Who is there, what they share, how large the devices are."""
     match op.kind:
         case Kind.NEW:
             way = " through the scheduler" if op.flags & OpFlag.BY_SCHED else ""
+            way += f" made for {count(op.value, 'tensor')}" if way and op.value else ""
             return f"new allocator {op.alloc} on {slots_of(trace.setup, op.other)}{way}"
         case Kind.FREE:
             return f"free allocator {op.alloc}"
         case Kind.OWN:
             return f"allocator {op.alloc} becomes an owner"
         case Kind.BORROW:
-            return f"allocator {op.alloc} becomes the borrower of {op.other}"
-        case Kind.RESERVE:
-            return f"reserve {graph} by allocator {op.alloc}"
-        case Kind.MEASURE:
-            return f"measure {graph} by allocator {op.alloc}"
-        case Kind.ALLOC:
-            return f"alloc {graph} by allocator {op.alloc}"
-        case Kind.COMPUTE:
-            how = ", leaving work in flight" if op.flags & OpFlag.ASYNC else ""
-            how += ", without comparing generations" if op.flags & OpFlag.UNCHECKED else ""
-            return f"compute by allocator {op.alloc}{how}"
-        case Kind.SHRINK:
-            return f"request a shrink by allocator {op.alloc}"
-        case Kind.CAPACITY:
-            return f"device {op.other} has {_bytes(op.value)} from now on"
-        case Kind.LOOK:
-            return f"look at allocator {op.alloc}"
+            return f"allocator {op.alloc} becomes the borrower of {op.other}" + _validated(op, trace)
         case Kind.REMAKE:
             return f"allocator {op.alloc} is replaced by a new owner"
-        case Kind.SYNC:
-            return f"wait for the work of allocator {op.alloc}"
-        case Kind.RESET:
-            return f"reset the scheduler of allocator {op.alloc}"
+        case _:
+            return f"device {op.other} has {size(op.value)} from now on"
+
+
+def _validated(op: Op, trace: Trace) -> str:
+    """S4 matters where buffers are counted, or apart."""
+    return f" ({shared(op.value)})" if trace.setup.strategy != Strategy.PAIR else ""
+
+
+def _work(op: Op, trace: Trace) -> str:
+    """What an allocator is asked to do."""
+    graph = f"graph {op.graph} ({graph_size(trace, op.graph)})"
+    return {
+        Kind.RESERVE: f"reserve {graph} by allocator {op.alloc}",
+        Kind.MEASURE: f"measure {graph} by allocator {op.alloc}",
+        Kind.ALLOC: f"alloc {graph} by allocator {op.alloc}",
+        Kind.COMPUTE: f"compute by allocator {op.alloc}",
+        Kind.SHRINK: f"request a shrink by allocator {op.alloc}",
+        Kind.LOOK: f"look at allocator {op.alloc}",
+        Kind.SYNC: f"wait for the work of allocator {op.alloc}",
+        Kind.RESET: f"reset the scheduler of allocator {op.alloc}",
+    }[op.kind]
+
+
+def _pool(op: Op) -> str:
+    """Pools and captured graphs."""
+    pool = f"the pool of device {op.other}, stream {op.alloc}"
+    before = f"the block {op.value} before the latest" if op.value else "the latest block"
+    return {
+        Kind.POOL_ALLOC: f"take {size(op.value)} from {pool}",
+        Kind.POOL_FREE: f"give {before} back to {pool}",
+        Kind.TRIM: f"trim the pools of type {op.other}",
+        Kind.CAPTURE_BEGIN: f"begin to capture allocator {op.alloc}",
+        Kind.CAPTURE_END: f"end the capture of allocator {op.alloc}",
+        Kind.LAUNCH: f"replay the captured graph of allocator {op.alloc}",
+        Kind.DROP: f"drop the captured graph of allocator {op.alloc}",
+    }[op.kind]
+
+
+def _context(op: Op, trace: Trace) -> str:
+    """Contexts, and the server's slots."""
+    who = f"the {CONTEXTS[op.alloc]}" if op.alloc < len(CONTEXTS) else f"context {op.alloc}"
+    return {
+        Kind.CTX_OPEN: f"open {who}",
+        Kind.CTX_CLOSE: f"close {who}",
+        Kind.CTX_ATTACH: f"{who} attaches to the target's workspace{_validated(op, trace)}",
+        Kind.CTX_DECODE: f"{who} decodes {count(op.value, 'token')} with {count(op.other, 'cell')} in use",
+        Kind.CTX_SYNC: f"wait for the work of {who}",
+        Kind.CTX_NODES: f"graphs of {who} may have {count(op.value, 'tensor')} from now on",
+        Kind.CTX_TRIM: f"trim the pools of {who}",
+        Kind.SLOT_ENTER: f"a request enters slot {op.alloc}",
+        Kind.SLOT_STEP: f"slot {op.alloc} runs {count(op.value, 'token')}",
+        Kind.SLOT_LEAVE: f"the request in slot {op.alloc} leaves",
+    }[op.kind]
+
+
+def _how(op: Op) -> str:
+    how = ", leaving work in flight" if op.flags & OpFlag.ASYNC else ""
+    return how + (", without comparing generations" if op.flags & OpFlag.UNCHECKED else "")
 
 
 def _failures(op: Op) -> str:
@@ -80,21 +113,8 @@ def _failures(op: Op) -> str:
     if op.fail_nth:
         parts.append(f"{ordinal(op.fail_nth)} allocation fails")
     if op.fail_types:
-        types = [str(t) for t in range(op.fail_types.bit_length()) if op.fail_types >> t & 1]
-        parts.append(f"allocations on type {' and '.join(types)} fail")
+        parts.append(f"allocations on type {numbers(op.fail_types)} fail")
     return "".join(", " + part for part in parts)
-
-
-def _bytes(n: int) -> str:
-    return "no limit" if n == UNLIMITED else count(n, "byte")
-
-
-def slots_of(setup: Setup, config: int) -> str:
-    """'type 0' or 'types 0, 1, 0'."""
-    if not 0 <= config < len(setup.configs):
-        return f"config {config}"
-    slots = setup.configs[config]
-    return f"type{'s' * (len(slots) > 1)} " + ", ".join(map(str, slots))
 
 
 def graph_size(trace: Trace, graph: int) -> str:
@@ -108,7 +128,7 @@ def graph_size(trace: Trace, graph: int) -> str:
 
 def describe_tensor(i: int, t: Tensor) -> str:
     """'t3: 64 bytes, reads t0, t1; in place, output'."""
-    what = f"t{i}: {count(t.size, 'byte')}"
+    what = f"t{i}: {count(t.size, 'byte')}{_SCALES[t.scale]}"
     if t.pad:
         what += f" and {t.pad} of pad"
     if t.view:
@@ -123,6 +143,13 @@ def describe_tensor(i: int, t: Tensor) -> str:
     return what + ("; " + ", ".join(words) if words else "")
 
 
+_SCALES = {
+    Scale.SCALE_NONE: "",
+    Scale.SCALE_TOKENS: " a token",
+    Scale.SCALE_ATTENTION: " a token and attention cell",
+    Scale.SCALE_WINDOW: " a token and window cell",
+    Scale.SCALE_INDEXER: " a token and indexer cell",
+}
 _FLAG_WORDS = {
     Flag.LEAF: "leaf",
     Flag.INPUT: "input",
@@ -138,73 +165,11 @@ def describe_graph(graph: Graph) -> str:
     return "\n".join(describe_tensor(i, t) for i, t in enumerate(graph.tensors)) or "empty"
 
 
-def describe_type(kind: BufferType) -> str:
-    """'alignment 32, largest buffer 256 bytes, device of 1024 bytes in units of 64'."""
-    parts = [f"alignment {kind.alignment}"]
-    if kind.max_size != SIZE_MAX:
-        parts.append(f"largest buffer {count(kind.max_size, 'byte')}")
-    parts.append(
-        "device without limit" if kind.capacity == UNLIMITED else f"device of {_bytes(kind.capacity)}"
-    )
-    return ", ".join(parts) + (f" in units of {kind.granularity}" if kind.granularity != 1 else "")
-
-
-def describe_setup(setup: Setup) -> str:
-    """One line a type."""
-    return "\n".join(f"type {t}: {describe_type(kind)}" for t, kind in enumerate(setup.types))
-
-
 def describe_trace(trace: Trace) -> str:
-    """The whole case: types, graphs, then the operations, numbered from 0."""
+    """The whole case: what it is set up with, graphs, then the operations, numbered from 0."""
     lines = [describe_setup(trace.setup)]
     for g, graph in enumerate(trace.graphs):
         lines.append(f"graph {g}:")
         lines += ["  " + line for line in describe_graph(graph).splitlines()]
     lines += [f"{i:3d}. {describe_op(op, trace)}" for i, op in enumerate(trace.ops)]
     return "\n".join(lines)
-
-
-def describe_status(status: Status) -> str:
-    return {
-        Status.MISUSE: "misuse",
-        Status.REFUSED: "refused",
-        Status.DONE: "done",
-        Status.STALE: "stale, dropped",
-    }[status]
-
-
-def describe_observation(seen: Observation) -> str:
-    """'done; 4096 bytes in use; asked [4096]; generation 1': what differs from nothing."""
-    parts = [describe_status(seen.status)]
-    if seen.trouble:
-        names = ", ".join(f.name or "" for f in Trouble if f & seen.trouble)
-        where = (
-            f" at t{seen.bad_node}, source {seen.bad_src}, byte {seen.bad_offset}"
-            if seen.bad_node >= 0
-            else ""
-        )
-        parts.append(f"trouble {names}{where}")
-    parts.append("in use " + _row(seen.used))
-    if any(seen.measured):
-        parts.append("measured " + _row(seen.measured))
-    if any(seen.reported):
-        parts.append("reported " + _row(seen.reported))
-    if any(seen.asked):
-        parts.append("asked " + " ".join(f"[{_row(chunks)}]" for chunks in seen.asked))
-    if seen.generation or seen.shrink_generation:
-        parts.append(f"generation {seen.generation}, shrink generation {seen.shrink_generation}")
-    return "; ".join(parts)
-
-
-def _row(values: Sequence[int]) -> str:
-    """The values without trailing zeros; '0' where all are."""
-    values = list(values)
-    while len(values) > 1 and not values[-1]:
-        values.pop()
-    return ", ".join(map(str, values)) if values else "0"
-
-
-def describe_place(place: Place) -> str:
-    if place.type < 0:
-        return "outside"
-    return f"type {place.type}, chunk {place.chunk}, offset {place.offset}"

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import pytest
 from gallocheck.fuzz import words
+from gallocheck.fuzz.applies import NEEDS
+from gallocheck.fuzz.deaths import RULES, misused
 from gallocheck.fuzz.draw import RandomDraw
 from gallocheck.fuzz.generate import PROFILES, draw_trace
 from gallocheck.model.records import (
     BufferType,
+    Context,
     Flag,
     Graph,
     Kind,
+    Memory,
     Observation,
     Op,
     OpFlag,
+    Option,
     Place,
+    PoolKind,
     Setup,
     Status,
+    Strategy,
     Tensor,
     Trace,
     Trouble,
@@ -52,12 +61,80 @@ OPS = [
     (Op(Kind.BORROW, 1, 0), "allocator 1 becomes the borrower of 0"),
     (Op(Kind.CAPACITY, 0, 1, value=1), "device 1 has 1 byte from now on"),
     (Op(Kind.CAPACITY, 0, 1, value=2**64 - 1), "device 1 has no limit from now on"),
+    (
+        Op(Kind.NEW, 0, 1, flags=OpFlag.BY_SCHED, value=7),
+        "new allocator 0 on type 1 through the scheduler made for 7 tensors",
+    ),
+    (
+        Op(Kind.POOL_ALLOC, 2, 1, value=500, fail_nth=1),
+        "take 500 bytes from the pool of device 1, stream 2, 1st allocation fails",
+    ),
+    (Op(Kind.POOL_FREE, 2, 1), "give the latest block back to the pool of device 1, stream 2"),
+    (
+        Op(Kind.POOL_FREE, 2, 1, value=3),
+        "give the block 3 before the latest back to the pool of device 1, stream 2",
+    ),
+    (Op(Kind.TRIM, 0, 2), "trim the pools of type 2"),
+    (Op(Kind.CAPTURE_BEGIN, 1), "begin to capture allocator 1"),
+    (
+        Op(Kind.LAUNCH, 1, flags=OpFlag.UNCHECKED | OpFlag.ASYNC),
+        "replay the captured graph of allocator 1, leaving work in flight, without comparing generations",
+    ),
+    (Op(Kind.CTX_OPEN, 0), "open the target"),
+    (Op(Kind.CTX_ATTACH, 1), "the draft attaches to the target's workspace"),
+    (
+        Op(Kind.CTX_DECODE, 1, 9, value=1, flags=OpFlag.ASYNC),
+        "the draft decodes 1 token with 9 cells in use, leaving work in flight",
+    ),
+    (Op(Kind.CTX_NODES, 0, value=7), "graphs of the target may have 7 tensors from now on"),
+    (Op(Kind.SLOT_STEP, 3, value=2), "slot 3 runs 2 tokens"),
 ]
 
 
 @pytest.mark.parametrize(("op", "text"), OPS)
 def test_operations(op: Op, text: str) -> None:
     assert words.describe_op(op, TRACE) == text
+
+
+def test_every_operation_has_words_and_a_rule() -> None:
+    said = [words.describe_op(Op(kind), TRACE) for kind in Kind]
+    assert len(set(said)) == len(Kind)
+    assert [k for k in Kind if not misused(Op(k))] == []
+    assert [k for k in Kind if k >= Kind.POOL_ALLOC and (k not in RULES or k not in NEEDS)] == []
+
+
+def test_what_s4_asks_for_is_said_where_it_matters() -> None:
+    op = Op(Kind.BORROW, 1, 0, value=9)
+    text = "allocator 1 becomes the borrower of 0"
+    assert words.describe_op(op, TRACE) == text
+    counted = replace(TRACE, setup=replace(TRACE.setup, strategy=Strategy.COUNTED))
+    assert words.describe_op(op, counted) == text + " (one sequence, native MTP)"
+
+
+def test_a_setup_with_every_layer() -> None:
+    types = (BufferType(), BufferType(capacity=4096), BufferType(16, granularity=64, meta=0b11))
+    draft = Context(0, 2, Memory.KV_WINDOW, Option.PHASE_AWARE | Option.LIVE_CONTEXT, 2, 64, 16, 3, 32, 7)
+    setup = Setup(types, ((2,),), Strategy.COUNTED, PoolKind.VMM_POOL, 8192, (Context(0, 1), draft))
+    assert words.describe_setup(setup).splitlines()[2:] == [
+        "type 2: alignment 16, a part on device 0 and 1 in units of 64",
+        "buffers: shared by reference count",
+        "pools: VMM, 8192 bytes of addresses each",
+        "target: on type 2, graph 1 for 1 or 1 token, a plain KV cache of 8 cells",
+        "draft: on type 2, graph 2 for 3 or 32 tokens, a KV cache with a sliding window of 64 cells, a window of 16,"
+        " 2 lanes, schedulers for 7 tensors; phase aware, live context",
+    ]
+
+
+def test_every_field_of_an_observation_has_words() -> None:
+    """But those that repeat others or only make sense in a comparison."""
+    quiet = {"status", "bad_node", "bad_src", "bad_offset", "digest", "owned", "allocations"}
+    plain = Observation(Status.DONE, tokens=(0, 0), cells=(0, 0), fewer=(0, 0))
+    for field in fields(Observation):
+        if field.name not in quiet:
+            usual = getattr(plain, field.name)
+            changed = 1 if isinstance(usual, int) else ((1,),) if field.name == "asked" else (1, 0)
+            seen = replace(plain, **{field.name: changed})
+            assert words.describe_observation(seen) != words.describe_observation(plain), field.name
 
 
 def test_ordinals() -> None:
