@@ -141,7 +141,10 @@ class Model:
         """As the allocator does it, waiting for nothing."""
         t, out = self.d.switch(
             op.kind,
-            {Kind.OWN: lambda: self.play(s, Kind.OWN, op), Kind.MEASURE: lambda: self.play(s, Kind.MEASURE, op)},
+            {
+                Kind.OWN: lambda: self.play(s, Kind.OWN, op),
+                Kind.MEASURE: lambda: self.play(s, Kind.MEASURE, op),
+            },
             lambda: self.play(s, Kind.SHRINK, op),
         )
         return t, Out(out.status, role=op.role)
@@ -215,7 +218,9 @@ class Model:
         d = self.d
         s, op, grown = self.fitting(s, me, op)
         me = tuple(op.role == r for r in ROLES)
-        ready = mine(d, me, tuple(d.all(s.pair.planned[r], op.on.match, self.under.fits(s.pair, r)) for r in ROLES))
+        ready = mine(
+            d, me, tuple(d.all(s.pair.planned[r], op.on.match, self.under.fits(s.pair, r)) for r in ROLES)
+        )
         s = d.ite(ready, s, self.wait(s, me))
         t, out = self.play(s, Kind.ALLOC, op)
         t = t._replace(graph=by_role(d, me, (op.graph,) * 2, t.graph))

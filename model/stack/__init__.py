@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..records import MAX_CHUNKS, Graph, Kind, Observation, Op, OpFlag, Setup, Status
-from ..session import Planning, Session
+from ..session import Attempts, Planning, Session
 from .captures import Captures
 from .contexts import Contexts
 from .pools import Pools
@@ -39,6 +39,7 @@ class Stack:
 
     def step(self, op: Op) -> Observation:
         """What the operation shows."""
+        self.session.attempts = Attempts(op.fail_types, op.fail_nth)
         return self.seen(self.route(op), op)
 
     def look(self, number: int) -> Observation:
@@ -59,6 +60,8 @@ class Stack:
         new = op.kind == Kind.NEW and op.flags & OpFlag.BY_SCHED
         if new or (op.kind not in (Kind.NEW, Kind.CAPACITY) and self.sched.has(op.alloc)):
             return self.sched.step(op)
+        if op.kind == Kind.COMPUTE:
+            return self.pools.compute(op)
         return self.session.step(op)
 
     def misuse(self) -> Observation:
