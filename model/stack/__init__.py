@@ -57,6 +57,8 @@ class Stack:
             return self.pools.step(op)
         if op.kind not in (Kind.CAPACITY, Kind.LOOK) and self.contexts.has(op.alloc):
             return self.misuse()
+        if op.kind == Kind.BORROW and self.contexts.has(op.other):
+            return self.misuse()
         new = op.kind == Kind.NEW and op.flags & OpFlag.BY_SCHED
         if new or (op.kind not in (Kind.NEW, Kind.CAPACITY) and self.sched.has(op.alloc)):
             return self.sched.step(op)

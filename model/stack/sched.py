@@ -235,6 +235,15 @@ class Schedulers:
         nodes = self.known[number].nodes
         return nodes > 0 and tensors > nodes
 
+    def enlarge(self, number: int, tensors: int) -> None:
+        """C3, where the graph itself is not larger (contexts): a scheduler of so many tensors, nothing bound."""
+        a = self.session.allocs[number]
+        op = self.operation(a, SchedOp(Kind.RESERVE, on=self.asking(number, None)), None)
+        op = op._replace(tensors=tensors)
+        me = tuple(a.role == r for r in ROLES)
+        t, op, grown = self.model.fitting(self.state(a.pair), me, op)
+        self.finish(a, op, t, Out(int(Status.DONE), larger=grown, role=op.role), None)
+
     def launched(self, number: int, graph: Graph, run_async: bool) -> Result:
         """Its stream was given a graph that is not the bound one (a captured graph's replay)."""
         sched = self.known[number]
