@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model.records import Cap, Kind, OpFlag, PoolKind, Strategy, Trace
+from ..model.records import Cap, Kind, OpFlag, PoolKind, Strategy, Trace, has
 from .legal import CONTEXT_KINDS, SLOT_KINDS
 from .words import describe_op
 
@@ -61,8 +61,8 @@ def required(trace: Trace) -> Iterator[tuple[str, Cap]]:
     if setup.pool != PoolKind.NO_POOL:
         yield "A setup with pools", Cap.POOL
     for i, op in enumerate(trace.ops):
-        by_sched = op.kind == Kind.NEW and op.flags & OpFlag.BY_SCHED
-        by_sched |= op.kind == Kind.COMPUTE and op.flags & OpFlag.ASYNC
+        by_sched = op.kind == Kind.NEW and has(op.flags, OpFlag.BY_SCHED)
+        by_sched |= op.kind == Kind.COMPUTE and has(op.flags, OpFlag.ASYNC)
         needs = Cap.SCHED if by_sched else NEEDS.get(op.kind, Cap(0))
         if needs:
             yield f"Operation {i} ({describe_op(op, trace)})", needs

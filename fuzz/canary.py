@@ -38,17 +38,22 @@ def run(clauses: Collection[str]) -> tuple[list[str], int]:
     """
     first: dict[str, Defect] = {}
     for defect in (*DEFECTS, *SCHED_DEFECTS):
-        if path_of(defect).exists():
+        if path_of(defect).exists() and defect.clause in clauses:
             first.setdefault(defect.clause, defect)
-    silent = [c for c in clauses if c not in first or not found(first[c])]
-    return silent, len(clauses) - len(silent)
+    sing: set[str] = set()
+    for library in dict.fromkeys(map(library_of, first.values())):
+        with Judge(library, timeout=2.0) as judge:
+            sing |= {c for c, d in first.items() if library_of(d) == library and found(d, judge)}
+    return [c for c in clauses if c not in sing], len(sing)
 
 
-def found(defect: Defect) -> bool:
-    """Whether the kept trace of a defect still shows it and names its clause."""
-    trace = load(path_of(defect)).trace
-    with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
-        failed = judge.judge(trace).failed
+def found(defect: Defect, judge: Judge) -> bool:
+    """Whether the kept trace of a defect still shows it, in a new process, and names its clause.
+
+    `judge`: of the library that has the defect; one judge does for many.
+    """
+    judge.plant(defect.number)
+    failed = judge.judge(load(path_of(defect)).trace).failed
     return failed is not None and failed.clause == defect.clause
 
 

@@ -21,7 +21,16 @@ class Judge:
         self.worker = Worker(library, defect=defect, timeout=timeout)
         self.caps: Cap = self.worker.capabilities
         self.describe: str = self.worker.describe
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is known of the subject's plans any more."""
         self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
+
+    def plant(self, defect: int) -> None:
+        """Goes on with another planted defect, in a new process. Raises SubjectError where there is none such."""
+        self.worker.plant(defect)
+        self.forget()
 
     def run(self, trace: Trace, anew: bool = False) -> Run:
         """What the subject shows; `anew`: in a process that has run nothing before."""

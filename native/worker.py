@@ -128,7 +128,7 @@ class Worker:
         self, library_path: str | os.PathLike[str], defect: int = 0, timeout: float = 5.0, limit: float = 60.0
     ) -> None:
         self.path = os.path.abspath(os.fspath(library_path))
-        self.timeout, self.limit = timeout, limit
+        self.timeout, self.limit, self._defect = timeout, limit, defect
         self._child: _Child | None = None
         self._flight: _Flight | None = None
         self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
@@ -136,7 +136,7 @@ class Worker:
         self._memory = self._map(_FIRST_BLOCK)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._zygote = self._start(theirs, defect)
+            self._zygote = self._start(theirs)
         self._finalizer = weakref.finalize(self, _end, self._control, self._zygote, self._block, self._errors)
         try:
             self._greet(self._control, "could not be loaded")
@@ -158,6 +158,16 @@ class Worker:
         self._launch(flight)
         self._settle()
         return flight.result()
+
+    def plant(self, defect: int) -> None:
+        """From now on the subject has another planted defect (0: none), in a new process.
+
+        Raises SubjectError where the library has no such defect.
+        """
+        self._settle()
+        self._drop()
+        self._defect = defect
+        self._fork()
 
     def run_all(self, traces: Iterable[Trace]) -> Iterator[tuple[Trace, Run]]:
         """(trace, run) of each, in order, as `run` gives it. The subject runs a trace while the caller
@@ -191,9 +201,9 @@ class Worker:
         os.ftruncate(self._block, size)
         return mmap.mmap(self._block, size)
 
-    def _start(self, theirs: socket.socket, defect: int) -> subprocess.Popen[bytes]:
+    def _start(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         descriptors = (theirs.fileno(), self._block, self._errors.fileno())
-        call = [sys.path, zygote.__name__, [*descriptors, self.path, defect]]
+        call = [sys.path, zygote.__name__, [*descriptors, self.path]]
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(call)],
             pass_fds=descriptors,
@@ -220,7 +230,8 @@ class Worker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
-                socket.send_fds(self._control, [zygote.FORK], [theirs.fileno()])
+                ask = zygote.FORK_ASK.pack(zygote.FORK, self._defect)
+                socket.send_fds(self._control, [ask], [theirs.fileno()])
                 reply = _receive(self._control)
             except OSError:  # a closed pipe of ours is no closed stdout of the caller's
                 reply = b""

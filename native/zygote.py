@@ -1,8 +1,8 @@
 """The process that has a subject library loaded and forks a child for each subject.
 
 It runs `main` in a fresh interpreter: no thread and no memory of the caller's is
-in it. It talks over a socket of messages: 'F' with a descriptor forks a child that
-serves traces on it; 'R' reaps one. It ends when the socket closes. Children die with it.
+in it. It talks over a socket of messages: 'F' with a descriptor forks a child that has
+a planted defect (or none) and serves traces on it; 'R' reaps one. It ends when the socket closes. Children die with it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from . import packet
 from .header import SubjectError, ffi, load, plant
 
 FORK, REAP, SERVE = b"F", b"R", b"S"
+FORK_ASK = struct.Struct("=cI")  # 'F', number of a planted defect, 0: none
 FORKED = struct.Struct("=i")
 REAP_ASK = struct.Struct("=cid")  # 'R', process, seconds until it is killed
 REAPED = struct.Struct("=i?")  # wait status, killed by us
@@ -32,7 +33,7 @@ SERVE_ASK = struct.Struct("=cQ")  # 'S', bytes of the block
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def main(control: int, block: int, errors: int, path: str, defect: int) -> None:
+def main(control: int, block: int, errors: int, path: str) -> None:
     """`control`, `block`, `errors` are descriptors: the socket, the shared memory, the file for output."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what a subject started comes to us when it dies
@@ -49,8 +50,8 @@ def main(control: int, block: int, errors: int, path: str, defect: int) -> None:
         message, descriptors, _, _ = socket.recv_fds(ask, 64, 1)
         if not message:
             return
-        if message == FORK:
-            _fork(ask, lib, block, descriptors[0], path, defect)
+        if message[:1] == FORK:
+            _fork(ask, lib, block, descriptors[0], path, FORK_ASK.unpack(message)[1])
         else:
             _, child, grace = REAP_ASK.unpack(message)
             ask.send(REAPED.pack(*_reap(child, grace)))

@@ -40,7 +40,8 @@ def test_the_shipped_build_shows_none() -> None:
 @pytest.mark.parametrize("defect", SCHED_DEFECTS, ids=lambda d: f"{d.number}-{d.clause}")
 def test_the_canaries_of_a_tree_sing(defect: Defect) -> None:
     """C1, C2, C5: planted in the adapter of a ggml tree."""
-    assert canary.found(defect)
+    with Judge(canary.library_of(defect), timeout=2.0) as judge:
+        assert canary.found(defect, judge)
 
 
 @pytest.mark.parametrize("how", ["silent", "another clause"])
