@@ -12,7 +12,30 @@ from collections.abc import Callable
 
 from ..model.records import Trace
 from .legal import legal
-from .simpler import PASSES, Pass
+from .simpler import (
+    Pass,
+    lower_tensors,
+    lower_together,
+    plainer_operations,
+    plainer_tensors,
+    without_graphs,
+    without_operations,
+    without_tensors,
+)
+from .simpler_setup import lower_values, plainer_layers, smaller_setup
+
+PASSES: tuple[Pass, ...] = (
+    without_operations,
+    plainer_layers,
+    without_graphs,
+    without_tensors,
+    smaller_setup,
+    plainer_operations,
+    plainer_tensors,
+    lower_together,
+    lower_values,
+    lower_tensors,
+)
 
 
 def shrink(

@@ -9,7 +9,25 @@ from gallocheck.fuzz.draw import RandomDraw
 from gallocheck.fuzz.generate import Profile, draw_trace
 from gallocheck.fuzz.legal import legal
 from gallocheck.fuzz.shrink import shrink
-from gallocheck.model.records import SIZE_MAX, UNLIMITED, Kind, OpFlag, Trace
+from gallocheck.model.records import (
+    SIZE_MAX,
+    UNLIMITED,
+    BufferType,
+    Context,
+    Flag,
+    Graph,
+    Kind,
+    Memory,
+    Op,
+    OpFlag,
+    Option,
+    PoolKind,
+    Scale,
+    Setup,
+    Strategy,
+    Tensor,
+    Trace,
+)
 
 
 def first(profile: Profile, fails: Callable[[Trace], bool]) -> Trace:
@@ -133,3 +151,62 @@ def test_the_budget_ends_it() -> None:
     calls = []
     shrink(trace, lambda t: bool(calls.append(t)), most_tries=10)
     assert len(calls) == 10
+
+
+def everything() -> Trace:
+    """A trace that uses every layer."""
+    template = Graph((
+        Tensor(8, (), Flag.LEAF), Tensor(4, (0,), scale=Scale.SCALE_WINDOW), Tensor(4, (1,), Flag.OUTPUT),
+    ))  # fmt: skip
+    target = Context(
+        1, 1, Memory.HYBRID_WINDOW, Option.PHASE_AWARE | Option.LIVE_CONTEXT, 2, 64, 16, 3, 32, 9
+    )
+    types = (BufferType(capacity=1 << 20), BufferType(8, capacity=1 << 20), BufferType(16, meta=0b11))
+    setup = Setup(types, ((0,), (2,)), Strategy.COUNTED, PoolKind.VMM_POOL, 1 << 20, (target, target))
+    ops = (
+        Op(Kind.POOL_ALLOC, 3, 1, value=5000), Op(Kind.TRIM, 0, 2), Op(Kind.CTX_OPEN, 0), Op(Kind.CTX_OPEN, 1),
+        Op(Kind.CTX_ATTACH, 1, value=15), Op(Kind.CTX_DECODE, 1, 33, value=20, flags=OpFlag.ASYNC),
+        Op(Kind.SLOT_ENTER, 2), Op(Kind.SLOT_STEP, 2, value=7),
+    )  # fmt: skip
+    trace = Trace(setup, (Graph(()), template), ops)
+    assert legal(trace)
+    return trace
+
+
+def decodes(trace: Trace, tokens: int, cells: int) -> bool:
+    return any(op.kind == Kind.CTX_DECODE and op.value >= tokens and op.other >= cells for op in trace.ops)
+
+
+def test_layers_that_do_not_matter_go() -> None:
+    small = shrink(everything(), guarded(lambda t: decodes(t, 2, 3)))
+    assert small.ops == (Op(Kind.CTX_DECODE, 0, 3, value=2),)
+    assert small.setup == Setup((BufferType(),), ((0,),)) and small.graphs == ()
+
+
+def test_what_matters_of_a_context_stays_and_is_plain() -> None:
+    def fails(trace: Trace) -> bool:
+        contexts = trace.setup.contexts
+        return len(contexts) == 2 and contexts[1].cells >= 17 and contexts[1].memory == Memory.HYBRID_WINDOW
+
+    small = shrink(everything(), guarded(fails))
+    assert small.setup.contexts == (
+        Context(),
+        Context(0, 0, Memory.HYBRID_WINDOW, cells=24, window=0),
+    )
+    assert len(small.graphs) == 1 and small.graphs[0].tensors == ()
+    assert small.setup.strategy == Strategy.PAIR and small.setup.pool == PoolKind.NO_POOL
+
+
+def test_parts_of_a_meta_type_go() -> None:
+    small = shrink(everything(), guarded(lambda t: any(k.meta for k in t.setup.types)))
+    assert [k.meta for k in small.setup.types] == [0, 1] and small.ops == ()
+
+
+def test_pools_stay_where_they_matter() -> None:
+    def fails(trace: Trace) -> bool:
+        pools = trace.setup.pool != PoolKind.NO_POOL and trace.setup.pool_range >= 100
+        return pools and any(op.kind == Kind.POOL_ALLOC and op.value >= 300 for op in trace.ops)
+
+    small = shrink(everything(), guarded(fails))
+    assert small.ops == (Op(Kind.POOL_ALLOC, value=300),)
+    assert small.setup == Setup((BufferType(),), ((0,),), pool=PoolKind.VMM_POOL, pool_range=100)
