@@ -44,6 +44,8 @@ class Shares(NamedTuple):
 class Counted(Model):
     """The step function for a fixed number of types and chunks, over domain `d`; see resizable.Model."""
 
+    remakes = False
+
     def init(self, cap: Tree, gran: Tree | None = None, used: Tree | None = None) -> Pair:
         none, types = self.nobody, len(self.types)
         return Shares(
@@ -104,6 +106,16 @@ class Counted(Model):
 
     def remake(self, s: Pair, me: Tree, op: RoleOp) -> tuple[Pair, Out]:
         return self.misuse(s)
+
+    def start_over(self, s: Pair, me: Tree) -> Pair:
+        """C3: a role begins anew, without buffers, requirement or plan; what it shared stays with the other."""
+        d = self.d
+        for t in self.types:
+            had = d.any(*(x > 0 for x in self.of(me, s.asked)[t]))
+            gen = self.up(tuple(d.all(m, had) for m in me), s.gen)
+            s = self.let_go(s, me, t)._replace(gen=gen)
+        off = {f: without(d, getattr(s, f), me) for f in ("planned", "ever", "bound", "stale")}
+        return s._replace(req=by_role(d, me, (self.no_need,) * 2, s.req), **off)
 
     # -- reserve ---------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ class Model:
     devices as types. None: every type is a simple one, on the device with its own index.
     """
 
+    remakes = True  # an owner can be remade (R14); else it can start over
+
     def __init__(
         self, d: Domain | type[Any], types: int, chunks: int, devices: Devices | None = None
     ) -> None:
@@ -180,6 +182,10 @@ class Model:
         )  # fmt: skip
         out: tuple[State, Out] = d.ite(d.all(me[OWNER], s.owner), self.done(new), self.misuse(s))
         return out
+
+    def start_over(self, s: State, me: Tree) -> State:
+        """An owner begins anew where it cannot be remade; nothing for a pair."""
+        return s
 
     def onto_old(self, s: State) -> State:
         """The new owner is gone before its borrower came after it: the borrower is alone on `old`."""

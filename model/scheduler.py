@@ -200,11 +200,18 @@ class Model:
             again: State = d.ite(alone, plain, lent)
             return again
 
-        t = d.choose(owns, lambda: self.remake(s, me, op)[0], anew)
+        t = d.choose(owns, lambda: self.owner_anew(s, me, op), anew)
         role = d.ite(alone, OWNER, op.role)
         me = tuple(role == r for r in ROLES)
         t = t._replace(nodes=by_role(d, me, (op.tensors,) * 2, t.nodes))
         return t, op._replace(role=role, on=op.on._replace(match=False))
+
+    def owner_anew(self, s: State, me: Tree, op: SchedOp) -> State:
+        """R14; where its strategy knows no remake, it lets go of what it shares."""
+        if self.under.remakes:
+            return self.remake(s, me, op)[0]
+        s = self.wait(s, me)
+        return s._replace(pair=self.under.start_over(s.pair, me))
 
     # -- reserve, alloc, compute -----------------------------------------------------------
 

@@ -59,6 +59,18 @@ void let_go(gallocr & a) {
     }
 }
 
+void start_over(gallocr & a) {
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        if (a.has_type(t) && !a.held[t]->buffers.empty()) a.generation++;
+    }
+    let_go(a);
+    hold_own(a);
+    unbind(a);
+    a.current = {};
+    a.planned = nullptr;
+    a.ever_reserved = false;
+}
+
 bool counted_fit(gallocr & a) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         if (a.has_type(t) && !fit(a, t)) return false;

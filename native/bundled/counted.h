@@ -24,6 +24,9 @@ void hold_own(gallocr & a);
 void hold_shared(gallocr & a, gallocr & of);
 // Drops all references; buffers go with their last one (S3).
 void let_go(gallocr & a);
+// A larger scheduler (C3): as a new owner, without buffers, requirement or plan; what it shared stays
+// with its borrower.
+void start_over(gallocr & a);
 // Makes the entries fit the requirement that `a` has published; what it shares and what is too small
 // for it stays with the other (S2).
 bool counted_fit(gallocr & a);
