@@ -28,7 +28,7 @@ from ..spec.resizable import Step
 from . import alloc, deaths, exact
 from .applies import applies
 from .fresh import Fresh
-from .layers import Layer, layers
+from .layers import Layer, layers, watches
 from .ledger import Ledger, is_plain
 from .verdict import Verdict
 
@@ -37,7 +37,7 @@ PLAIN = {"R3": "G1", "R4": "G1", "R5": "G1", "R6": "G1", "R9": "G2", "R10": "G2"
 
 
 #: where one fault breaks several clauses, the one that says most of it comes first
-FIRST = {"P12": 0, "R10": 0, "R11": 0}
+FIRST = {"M1": -1, "P12": 0, "R10": 0, "R11": 0}
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Checker:
         self.parted = False
         self.open(MAX_CHUNKS)
         self.history = alloc.History()
-        self.layers = layers(trace, caps, fresh)
+        self.layers, self.watches = layers(trace, caps, fresh), watches(trace, caps, fresh)
         self.report = Report()
         self.at = 0
 
@@ -129,9 +129,11 @@ class Checker:
 
     def step(self, op: Op, seen: StepSeen) -> Iterator[Verdict]:
         layer = next((x for x in self.layers if x.takes(op, seen)), None)
+        for watch in self.watches:
+            self.report.tally += watch.tally(op, seen)
         if layer is not None:
             self.report.tally += layer.tally(op, seen)
-            self.ledger.session.used = seen.obs.used
+            self.ledger.beside(seen.obs)
         found = False
         for clause, message in self.layered(layer, op, seen):
             found = True
@@ -143,7 +145,9 @@ class Checker:
         yield from self.exactly(op, seen, found)
 
     def layered(self, layer: Layer | None, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
-        """What the operation breaks of its own layer, then of the others."""
+        """What the operation breaks of those that watch all, of its own layer, then of the others."""
+        for watch in self.watches:
+            yield from watch.watch(op, seen)
         if layer is not None:
             yield from layer.step(op, seen)
         for other in self.layers:
@@ -223,7 +227,7 @@ class Checker:
             yield Verdict("broken", clause, f"freeing everything {how}", self.at, run.death.phase)
             return
         op = self.trace.ops[self.at]
-        layer = next((x for x in self.layers if x.drives(op)), None)
+        layer = next((x for x in (*self.watches, *self.layers) if x.drives(op)), None)
         clause = layer.blame(op) if layer else deaths.blame(op, self.ledger, self.history)
         if layer is None and deaths.expected(op, self.ledger):
             self.report.tally["R12"] += 1

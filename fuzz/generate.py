@@ -44,12 +44,26 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
         return _huge_trace(draw)
     sched = profile == "sched" and bool(caps & Cap.SCHED)
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.5)))
-    frame = draw_frame(draw, pair)
+    return draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
+
+
+def draw_history(
+    draw: Draw,
+    frame: Frame,
+    caps: Cap,
+    *,
+    pair: bool,
+    sched: bool = False,
+    more: tuple[tuple[Kind, int], ...] = (),
+    length: int = 20,
+) -> Trace:
+    """A long history of allocators on these types; `more`: kinds that come more often, with their weights."""
     graphs = draw_graphs(draw, frame)
     setup = with_capacities(draw, frame, graphs, 0.5 if pair else 0.35)
     needs = device_bytes(frame, graphs) if any(t.capacity != UNLIMITED for t in setup.types) else []
-    history = _History(draw, setup, graphs, needs, _Weights.drawn(draw, pair, sched, caps))
-    return history.trace(length)
+    weights = _Weights.drawn(draw, pair, sched, caps)
+    weights = replace(weights, kinds=weights.kinds + more)
+    return _History(draw, setup, graphs, needs, weights).trace(length)
 
 
 def draw_graphs(draw: Draw, frame: Frame) -> tuple[Graph, ...]:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..model.records import Cap, Op, Trace
+from ..model.records import Cap, Op, Strategy, Trace
 from ..native.worker import StepSeen
-from . import scheduled
+from . import counted, meta, scheduled
 from .fresh import Fresh
 
 
@@ -36,4 +36,12 @@ class Layer(Protocol):
 
 def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
     """The books of a session; the first layer that takes an operation judges it."""
-    return [scheduled.Books(trace, caps, fresh)]
+    found: list[Layer] = [scheduled.Books(trace, caps, fresh)]
+    if trace.setup.strategy != Strategy.PAIR:
+        found.append(counted.Books(trace, caps, fresh))
+    return found
+
+
+def watches(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
+    """Books that take no operation, and are told of every one; what they find is told first."""
+    return [meta.Books(trace, caps, fresh)] if any(kind.meta for kind in trace.setup.types) else []

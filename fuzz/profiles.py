@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..model.records import Cap, Trace
 from .draw import Draw
+from .draw_meta import draw_meta
 from .generate import PROFILES, Profile, draw_trace
 
 
@@ -33,3 +34,4 @@ _LOWER = {
     "sched": (3, Cap.SCHED),
 }
 SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
+SOURCES["meta"] = Source(3, Cap.META, draw_meta)

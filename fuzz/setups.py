@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..model.planner import plan
-from ..model.records import MAX_SLOTS, SIZE_MAX, UNLIMITED, BufferType, Graph, Setup
+from ..model.records import MAX_SLOTS, MAX_TYPES, SIZE_MAX, UNLIMITED, BufferType, Graph, Setup
 from .draw import Draw, weighted
 
 _ALIGNMENTS = ((1, 3), (2, 1), (4, 1), (8, 2), (16, 2), (32, 4), (64, 2), (128, 2), (256, 2), (4096, 1))
@@ -35,6 +35,37 @@ def draw_frame(draw: Draw, pair: bool) -> Frame:
     if draw.boolean(0.5):  # something in common
         configs[0] = draw_slots(draw, tuple(range(n_types)))
     return Frame(types, tuple(configs), scale)
+
+
+def draw_meta_frame(draw: Draw) -> Frame:
+    """1 to 4 devices and one or two meta types over them, in any order; config 0 is an owner's, others a
+    borrower's. Every config has a meta type (M)."""
+    n = weighted(draw, ((1, 1), (2, 6), (3, 3), (4, 1)))
+    scale = weighted(draw, _SCALES[:4])
+    first = draw.boolean(0.3)  # the meta types come before their devices
+    n_metas = 2 if n + 2 <= MAX_TYPES and draw.boolean(0.3) else 1
+    devices = range(n_metas, n_metas + n) if first else range(n)
+    simple = [
+        replace(_draw_type(draw, scale), granularity=weighted(draw, _GRANULARITIES[:3])) for _ in devices
+    ]
+    metas = [_draw_meta(draw, scale, devices, simple) for _ in range(n_metas)]
+    types = (*metas, *simple) if first else (*simple, *metas)
+    lists = []
+    for _ in range(draw.integer(1, 3)):
+        some = [t for t, kind in enumerate(types) if draw.boolean(0.75 if kind.meta else 0.25)]
+        if not any(types[t].meta for t in some):
+            some.append(draw.choice([t for t, kind in enumerate(types) if kind.meta]))
+        lists.append(draw_slots(draw, tuple(sorted(some))))
+    return Frame(types, tuple(lists), scale)
+
+
+def _draw_meta(draw: Draw, scale: int, devices: Sequence[int], simple: Sequence[BufferType]) -> BufferType:
+    """A type over some of the devices, which are of these simple types."""
+    parts = [k for k in range(len(devices)) if draw.boolean(0.8)] or list(range(len(devices)))
+    unit = max(simple[k].granularity for k in parts)
+    kind = _draw_type(draw, scale)
+    rounds = max(unit, weighted(draw, _GRANULARITIES[:3]))
+    return replace(kind, granularity=rounds, meta=sum(1 << devices[k] for k in parts))
 
 
 def _draw_type(draw: Draw, scale: int) -> BufferType:
@@ -67,14 +98,17 @@ def draw_slots(draw: Draw, types: Sequence[int]) -> tuple[int, ...]:
 
 
 def device_bytes(frame: Frame, graphs: Sequence[Graph]) -> list[int]:
-    """Per type: what the graph that needs most of it needs, as the device rounds; bytes."""
+    """Per device: what the graph that needs most of it needs, as the types round; bytes."""
     need = [0] * len(frame.types)
     for graph in graphs:
         for slots in frame.configs:
             planned = plan(frame.types, slots, graph)
+            mine = [0] * len(frame.types)
             for t, chunks in enumerate(planned.need if planned else ()):
                 unit = frame.types[t].granularity
-                need[t] = max(need[t], sum(-(-c // unit) * unit for c in chunks))
+                for k in frame.types[t].devices(t):
+                    mine[k] += sum(-(-c // unit) * unit for c in chunks)
+            need = list(map(max, need, mine))
     return need
 
 
@@ -84,9 +118,12 @@ def with_capacities(draw: Draw, frame: Frame, graphs: Sequence[Graph], p_limited
         return Setup(frame.types, frame.configs)
     needs = device_bytes(frame, graphs)
     # one small device beside others without limit: an entry fails while its neighbours stand (R9)
-    small = draw.integer(0, len(needs) - 1) if draw.boolean(0.4) else None
+    devices = [t for t, kind in enumerate(frame.types) if not kind.meta]
+    small = draw.choice(devices) if draw.boolean(0.4) else None
     types = tuple(
-        kind if small not in (None, t) else replace(kind, capacity=near_need(draw, need, kind.granularity))
+        kind
+        if small not in (None, t) or kind.meta
+        else replace(kind, capacity=near_need(draw, need, kind.granularity))
         for t, (kind, need) in enumerate(zip(frame.types, needs, strict=True))
     )
     return Setup(types, frame.configs)

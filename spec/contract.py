@@ -188,14 +188,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("M1", "made whole or not",
      "A meta buffer is one simple buffer per device. It is made whole or not at all: where device j "
      "fails, devices before it give back what they gave.",
-     ""),
+     "spec.resizable"),
     ("M2", "alias has its own map",
      "Its tensor map belongs to one user. A borrower gets an *alias*: the same simple buffers, its own "
      "map, no ownership. Clearing, rotating or freeing one map leaves the other's alone.",
-     ""),
+     "fuzz.meta"),
     ("M3", "no alias from before",
      "An alias made before the generation changed is not used after it.",
-     ""),
+     "fuzz.meta"),
     ("V1", "address range reserved once",
      "The address range is reserved once, on first use, and stays reserved until the pool is destroyed: "
      "trimming never gives it back.",
