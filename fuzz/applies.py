@@ -50,6 +50,10 @@ def applies(clause: str, caps: Cap) -> bool:
         return bool(caps & Cap.SCHED)
     if clause == "C5":
         return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    if letter == "V":
+        return bool(caps & Cap.POOL) and (clause != "V4" or bool(caps & Cap.META))
+    if letter == "Q":
+        return bool(caps & Cap.CAPTURE)
     return False
 
 

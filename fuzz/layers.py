@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..model.records import Cap, Op, Strategy, Trace
+from ..model.records import Cap, Op, PoolKind, Strategy, Trace
 from ..native.worker import StepSeen
-from . import counted, meta, scheduled
+from . import counted, meta, pools, scheduled
 from .fresh import Fresh
 
 
@@ -39,6 +39,8 @@ def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
     found: list[Layer] = [scheduled.Books(trace, caps, fresh)]
     if trace.setup.strategy != Strategy.PAIR:
         found.append(counted.Books(trace, caps, fresh))
+    if trace.setup.pool != PoolKind.NO_POOL:
+        found.append(pools.Books(trace, caps, fresh))
     return found
 
 

@@ -40,6 +40,7 @@ class Ledger:
         self.unsure: set[int] = set()  # allocators whose published requirement is not known
         self.settled: set[int] = set()
         self.measured: dict[int, Graph] = {}  # by allocator: measured since the last reserve
+        self.pooled: tuple[int, ...] = (0,) * len(setup.types)  # bytes by device that pools hold
 
     def planning(self, config: int, graph: Graph) -> Plan | None:
         """The subject's own fresh plan: the requirement that any reserve of the graph publishes."""
@@ -73,12 +74,24 @@ class Ledger:
 
     # -- following ---------------------------------------------------------------
 
+    def beside(self, obs: Observation) -> None:
+        """An operation of another layer: its devices are as it showed them."""
+        self.session.used = obs.used
+        self.pooled = obs.pooled or self.pooled
+
+    def pools_grew(self, obs: Observation) -> None:
+        """Scratch of a computation is no byte of the pair's: it counts as if it had been in use before."""
+        more = [b - a for a, b in zip(self.pooled, obs.pooled or self.pooled, strict=True)]
+        self.session.used = tuple(u + m for u, m in zip(self.session.used, more, strict=True))
+        self.pooled = obs.pooled or self.pooled
+
     def step(self, op: Op, obs: Observation, looks: Mapping[int, Observation]) -> tuple[Status, Step | None]:
         """The status that the reference would show, and the observed step of the pair (None: no pair)."""
         self.unsure -= self.settled
         self.settled.clear()
         mine = self.allocs.get(op.alloc)
         kept = (mine.plan, mine.bound, mine.places) if mine else None
+        self.pools_grew(obs)
         predicted = self.session.step(op)
         played = self.session.last
         if Status.MISUSE in (obs.status, predicted.status):

@@ -267,12 +267,14 @@ def _op_faults(op: Op, trace: Trace) -> Iterator[str]:
 
 def _huge_faults(trace: Trace) -> Iterator[str]:
     """Contents are really written, so what is too large to write must be too large for every device."""
-    if all(t.alloc_size <= ORDINARY for g in trace.graphs for t in g.tensors):
+    blocks = [op.value for op in trace.ops if op.kind == Kind.POOL_ALLOC]
+    sizes = [t.alloc_size for g in trace.graphs for t in g.tensors]
+    if max(sizes, default=0) <= ORDINARY and max(blocks, default=0) <= ORDINARY:
         return
     capacities = [kind.capacity for kind in trace.setup.types]
     capacities += [op.value for op in trace.ops if op.kind == Kind.CAPACITY]
     if max(capacities) > SMALL_DEVICE:
         yield (
-            f"a tensor is larger than {ORDINARY} bytes, which is allowed only where no device "
+            f"a tensor or a pool's block is larger than {ORDINARY} bytes, which is allowed only where no device "
             f"has more than {SMALL_DEVICE}"
         )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..model.records import Cap, Trace
 from .draw import Draw
 from .draw_meta import draw_meta
+from .draw_pools import draw_pools
 from .generate import PROFILES, Profile, draw_trace
 
 
@@ -35,3 +36,4 @@ _LOWER = {
 }
 SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
 SOURCES["meta"] = Source(3, Cap.META, draw_meta)
+SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
