@@ -25,8 +25,10 @@ def rules(p: Move) -> dict[str, Rules]:
     groups = [always(p)]
     if p.kind(Kind.RESERVE, Kind.ALLOC) is not False:
         groups += [fitting(p), failing(p)]
-    if p.kind(Kind.ALLOC, Kind.COMPUTE) is not False:
-        groups.append(using(p))
+    if p.kind(Kind.ALLOC) is not False:
+        groups.append(binding(p))
+    if p.kind(Kind.COMPUTE) is not False:
+        groups.append(computing(p))
     if p.kind(Kind.BORROW) is not False:
         groups.append(attaching(p))
     if p.kind(Kind.FREE) is not False:
@@ -143,24 +145,30 @@ def _closed(p: Move, t: int) -> Value:
     return d.all(p.mine(t), d.inv(p.fits(t)), reason, d.inv(some(d, p.now(t))), *before, *after)
 
 
-def using(p: Move) -> dict[str, Rules]:
-    """S2: who is not the one that left binds and computes as before; who left finds out."""
+def binding(p: Move) -> dict[str, Rules]:
+    """S2: the plan of whom the other left is as good as before."""
+    d = p.d
+    calm = d.all(*(p.fits(t) for t in p.types))
+    binds = d.all(p.kind(Kind.ALLOC), p.acts, p.op.plannable, d.inv(p.reserve), mine(d, p.me, p.g.planned))
+    done = d.all(p.out.ok, p.untouched())
+    return {"S2": {"a plan that fits binds": Rule(d.all(binds, p.op.match, calm), done, counts=False)}}
+
+
+def computing(p: Move) -> dict[str, Rules]:
+    """S2: who is not the one that left computes as before; who left finds out."""
     d, g = p.d, p.g
     run = d.all(p.kind(Kind.COMPUTE), mine(d, p.me, g.bound), d.inv(p.op.unchecked))
     older = mine(d, p.me, tuple(map(operator.ne, p.s.gen, g.bound_gen)))
-    binds = d.all(p.kind(Kind.ALLOC), p.acts, p.op.plannable, d.inv(p.reserve))
-    planned = mine(d, p.me, g.planned)
-    calm = d.all(*(p.fits(t) for t in p.types))
+    dropped = p.out.status == int(Status.STALE)
     return {
         "S2": {
-            "a graph whose buffers stayed is computed": Rule(d.all(run, d.inv(older)), p.out.ok, counts=False),
-            "a graph whose buffers were left is dropped": Rule(
-                d.all(run, older), p.out.status == int(Status.STALE), counts=False),
+            "a graph whose buffers stayed is computed": Rule(
+                d.all(run, d.inv(older)), p.out.ok, counts=False
+            ),
+            "a graph whose buffers were left is dropped": Rule(d.all(run, older), dropped, counts=False),
             "no buffer that was left is touched": Rule(run, d.inv(p.out.touched), counts=False),
-            "a plan that fits binds": Rule(
-                d.all(binds, planned, p.op.match, calm), d.all(p.out.ok, p.untouched()), counts=False),
         },
-    }  # fmt: skip
+    }
 
 
 def attaching(p: Move) -> dict[str, Rules]:

@@ -1,0 +1,72 @@
+"""Traces of allocators that share by reference count (S): pairs' histories under another strategy.
+
+Swarm weights, failures, near-limit capacities and wrong orders are those of pairs; what is added is what
+validates sharing, who is first with the largest graph (then all fits, and nobody leaves), and that few go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.planner import plan
+from ..model.records import UNLIMITED, VALIDATED, Cap, Kind, Op, Setup, Shared, Strategy, Trace
+from .draw import Draw
+from .generate import draw_trace
+
+_NOT_HERE = (Kind.SHRINK, Kind.REMAKE)  #: misuse under these strategies
+
+
+def draw_counted(draw: Draw, caps: Cap) -> Trace:
+    """A legal trace of the strategy COUNTED, at times of APART."""
+    trace = draw_trace(draw, "pair", (caps | Cap.RESIZABLE) & ~Cap.REMAKE)
+    stays, bits = draw.boolean(0.5), draw.boolean(0.25)
+    ops: list[Op] = []
+    for op in trace.ops:
+        if op.kind in _NOT_HERE and not draw.boolean(0.05):
+            continue
+        if op.kind == Kind.FREE and stays:
+            continue
+        if op.kind == Kind.BORROW:
+            op = replace(op, value=_validated(draw, bits))
+        ops.append(op)
+        if op.kind == Kind.BORROW and op.value == VALIDATED and draw.boolean(0.5):
+            first = draw.choice((op.alloc, op.other))
+            ops.append(Op(Kind.RESERVE, first, graph=_largest(trace)))
+    strategy = Strategy.APART if draw.boolean(0.06) else Strategy.COUNTED
+    setup = replace(trace.setup, strategy=strategy)
+    if draw.boolean(0.3):
+        setup = _tight(draw, setup, trace)
+    return replace(trace, setup=setup, ops=tuple(ops))
+
+
+def _validated(draw: Draw, often: bool) -> int:
+    """What is so of the two: mostly all, else one or several bits missing."""
+    if not draw.boolean(0.5 if often else 0.04):
+        return VALIDATED
+    if draw.boolean(0.5):
+        return VALIDATED & ~draw.choice(tuple(Shared))
+    return draw.integer(0, VALIDATED)
+
+
+def _needs(trace: Trace, graph: int) -> list[int]:
+    """Bytes by type that the graph needs on config 0, as the devices round."""
+    kinds = trace.setup.types
+    planned = plan(kinds, trace.setup.configs[0], trace.graphs[graph])
+    rows = planned.need if planned else ((),) * len(kinds)
+    return [
+        sum(-(-c // k.granularity) * k.granularity for c in row) for k, row in zip(kinds, rows, strict=True)
+    ]
+
+
+def _largest(trace: Trace) -> int:
+    return max(range(len(trace.graphs)), key=lambda g: sum(_needs(trace, g)))
+
+
+def _tight(draw: Draw, setup: Setup, trace: Trace) -> Setup:
+    """S7: devices that have what one needs, and less than two need."""
+    needs = _needs(trace, _largest(trace))
+    types = tuple(
+        replace(k, capacity=n + n * draw.integer(0, 9) // 10 if n else UNLIMITED)
+        for k, n in zip(setup.types, needs, strict=True)
+    )
+    return replace(setup, types=types)
