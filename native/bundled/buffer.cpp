@@ -1,5 +1,6 @@
 #include "buffer.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,8 +21,10 @@ uint64_t range(const device & d, uint64_t size) {
     return (size + d.page - 1) / d.page * d.page;
 }
 
-bool make_buffer(const device & d, uint64_t asked, buffer & b) {
-    const cuda::location where = {cuda::on_device, d.ordinal};
+} // namespace
+
+bool make_part(const device & d, int ordinal, uint64_t asked, buffer & b) {
+    const cuda::location where = {cuda::on_device, ordinal};
     cuda::allocation_prop prop{};
     prop.type = cuda::pinned_memory;
     prop.where = where;
@@ -41,7 +44,7 @@ bool make_buffer(const device & d, uint64_t asked, buffer & b) {
     return true;
 }
 
-void free_buffer(const device & d, buffer & b) {
+void free_part(const device & d, buffer & b) {
     if (b.size > 0) {
         must(d.api->mem_unmap(b.base, b.size));
         must(d.api->mem_release(b.memory));
@@ -50,10 +53,19 @@ void free_buffer(const device & d, buffer & b) {
     b = {};
 }
 
-} // namespace
-
 uint64_t device::real(uint64_t asked) const {
     return (asked + granularity - 1) / granularity * granularity;
+}
+
+int device::parts() const {
+    return meta ? std::popcount(meta) : 1;
+}
+
+int device::on(int part) const {
+    if (!meta) return ordinal;
+    uint32_t rest = meta;
+    while (part-- > 0) rest &= rest - 1;
+    return std::countr_zero(rest);
 }
 
 uint64_t entry::real_size(const device & d) const {
@@ -72,7 +84,7 @@ bool entry::fits(const device & d, const chunk_sizes & need) const {
 }
 
 void free_entry(const device & d, entry & e) {
-    for (buffer & b : e.chunk) {
+    for (meta_buffer & b : e.chunk) {
         free_buffer(d, b);
     }
     e.asked = {};

@@ -40,27 +40,68 @@ bool buffers_fit(const gallocr & a) {
     return true;
 }
 
-// G4: the plan is right for this graph and the buffers are there.
-bool ready_for(const gallocr & a, const graph & g) {
-    if (GC_PLANTED(BINDS_TO_NOTHING)) return a.planned && same_graph(*a.planned, g);
-    return a.planned && same_graph(*a.planned, g) && buffers_fit(a);
-}
-
 bool overwrites_weight(const graph & g, uint32_t i) { // what WRITES_OVER_WEIGHTS asks
     const int32_t s = g.tensors[i].src[0];
     return g.has(i, GC_INPLACE) && s >= 0 && g.has(uint32_t(s), GC_PREALLOC) && g.tensors[s].size >= g.tensors[i].size;
 }
 
-uint8_t * address(const gallocr & a, graph & g, uint32_t i) {
+addresses alone(uint8_t * at) {
+    return {1, {at}};
+}
+
+addresses address(const gallocr & a, graph & g, uint32_t i) {
     if (g.has(g.root(i), GC_PREALLOC)) { // P14
-        return g.own_memory(g.root(i)) + g.tensors[i].view_offs;
+        return alone(g.own_memory(g.root(i)) + g.tensors[i].view_offs);
     }
     const gc_place & p = a.current.places[i];
     const bool wrong_plan = GC_PLANTED(PLAN_FOR_ANY_OF_THAT_COUNT) || GC_PLANTED(PLAN_FOR_ANY_OF_THAT_SIZE) ||
                             GC_PLANTED(MEASURE_MOVES_TENSORS);
-    if (wrong_plan && p.type < 0) return nullptr;
-    if (GC_PLANTED(WRITES_OVER_WEIGHTS) && overwrites_weight(g, i)) return g.own_memory(uint32_t(g.tensors[i].src[0]));
-    return reinterpret_cast<uint8_t *>(a.holding(p.type).chunk[p.chunk].base) + p.offset;
+    if (wrong_plan && p.type < 0) return alone(nullptr);
+    if (GC_PLANTED(WRITES_OVER_WEIGHTS) && overwrites_weight(g, i)) {
+        return alone(g.own_memory(uint32_t(g.tensors[i].src[0])));
+    }
+    addresses at;
+    at.parts = a.in->devices[p.type].parts();
+    for (int j = 0; j < at.parts; j++) {
+        at.part[j] = reinterpret_cast<uint8_t *>(a.buffers.base[p.type][p.chunk][j] + p.offset);
+    }
+    return at;
+}
+
+// M3: made by every bind anew; what was seen before the buffers changed is wrong now.
+void see_buffers(gallocr & a) {
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        const bool borrowed = a.has_type(t) && a.role == BORROWER && a.in->devices[t].meta;
+        if (GC_PLANTED(ALIAS_IS_MADE_ONCE) && borrowed && a.buffers.base[t][0][0]) continue;
+        if (GC_PLANTED(ALIAS_IS_KEPT_WHILE_BOUND) && borrowed && a.bound.map) continue;
+        if (a.has_type(t)) a.buffers.see(t, a.holding(t));
+    }
+}
+
+// For planted defects: the other role, where the two share and `a` has meta types.
+gallocr * meta_partner(gallocr & a) {
+    bool meta = false;
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        meta |= a.has_type(t) && a.in->devices[t].meta;
+    }
+    return meta ? a.in->role[1 - a.role] : nullptr;
+}
+
+// M2: the one of a's own two maps whose turn it is.
+address_map & next_map(gallocr & a) {
+    a.turn = 1 - a.turn;
+    gallocr * other = meta_partner(a);
+    const bool rotated = a.turn == 0; // the second bind of two
+    if (GC_PLANTED(MAP_IS_SHARED) && other && a.role == BORROWER) return other->maps[other->turn];
+    if (GC_PLANTED(MAP_ROTATES_INTO_OTHERS) && other && rotated) return other->maps[other->turn];
+    return a.maps[a.turn];
+}
+
+// For CLEARING_CLEARS_BOTH and FREEING_FREES_BOTH.
+void blank(gallocr & a) {
+    for (address_map & map : a.maps) {
+        for (addresses & x : map) x.part = {};
+    }
 }
 
 } // namespace
@@ -75,6 +116,11 @@ gallocr::gallocr(const layout & l, pair * p) : where(l), uses(0), in(p), role(OW
 const entry & gallocr::holding(int t) const {
     if (held[t]) return held[t]->buffers;
     return old ? old->type[t] : in->shared.type[t];
+}
+
+bool ready_for(const gallocr & a, const graph & g) {
+    if (GC_PLANTED(BINDS_TO_NOTHING)) return a.planned && plan_covers(*a.planned, g);
+    return a.planned && plan_covers(*a.planned, g) && buffers_fit(a);
 }
 
 bool reserve(gallocr & a, const graph & g) {
@@ -97,14 +143,32 @@ bool bind(gallocr & a, graph & g) {
     if (!ready_for(a, g)) {
         if (!std::has_single_bit(a.uses) || !reserve(a, g)) return false;
     }
-    a.bound.of = &g;
-    a.bound.generation = a.generation;
-    a.bound.places = a.current.places;
+    bind_by_plan(a, g);
+    return true;
+}
+
+void bind_by_plan(gallocr & a, graph & g) {
+    see_buffers(a);
+    address_map & map = next_map(a);
+    if (map.size() < g.size()) map.resize(g.size()); // never smaller: no memory is asked for twice
     a.bound.at.resize(g.size());
     for (uint32_t i = 0; i < g.size(); i++) {
-        a.bound.at[i] = address(a, g, i);
+        map[i] = address(a, g, i);
+        a.bound.at[i] = map[i].part[0];
     }
-    return true;
+    a.bound.of = &g;
+    a.bound.map = &map;
+    a.bound.places = a.current.places;
+    a.bound.generation = a.generation;
+}
+
+void unbind(gallocr & a, [[maybe_unused]] bool going) {
+    a.bound = {};
+    for (address_map & map : a.maps) {
+        map.clear();
+    }
+    if (GC_PLANTED(CLEARING_CLEARS_BOTH) && meta_partner(a)) blank(*meta_partner(a));
+    if (GC_PLANTED(FREEING_FREES_BOTH) && meta_partner(a) && a.role == BORROWER && going) blank(*meta_partner(a));
 }
 
 bool measure(const gallocr & a, const graph & g, uint64_t * slots) {

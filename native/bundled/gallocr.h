@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "meta.h"
 #include "planner.h"
 
 namespace gc {
@@ -23,6 +24,7 @@ struct bound_graph {
     graph * of = nullptr; // null: nothing is bound
     std::vector<gc_place> places;
     std::vector<uint8_t *> at;
+    const address_map * map = nullptr; // one of its allocator's two
     uint64_t generation = 0; // when it was bound (R12)
 };
 
@@ -37,6 +39,9 @@ struct gallocr {
     plan current;                // its `need` is the published requirement
     const graph * planned = nullptr;
     bound_graph bound;
+    std::array<address_map, 2> maps; // of its own (M2), used in turn: what still runs keeps the other
+    int turn = 0;                    // which of them the next bind takes
+    alias buffers;                   // as the last bind found them
     uint64_t generation = 0;
     uint64_t shrink_generation = 0;
     bool asking = false;         // asked for a shrink, has not reserved since
@@ -52,6 +57,13 @@ struct gallocr {
 
 bool reserve(gallocr & a, const graph & g);
 bool bind(gallocr & a, graph & g);
+// G4: the plan in force is right for g, and the buffers are there.
+bool ready_for(const gallocr & a, const graph & g);
+// Binds g by the plan in force, which is right for it and fits.
+void bind_by_plan(gallocr & a, graph & g);
+// Forgets the bound graph: clears its own map, nobody else's (M2).
+// `going`: because the allocator is freed.
+void unbind(gallocr & a, bool going = false);
 // Bytes for each of the slots, duplicates after the first 0 (G3); changes nothing (P12).
 bool measure(const gallocr & a, const graph & g, uint64_t * slots);
 // Real bytes of each slot's entry, duplicates after the first 0.

@@ -91,4 +91,24 @@ bool same_graph(const graph & a, const graph & b) {
     return bytes == 0 || std::memcmp(a.tensors.data(), b.tensors.data(), bytes) == 0;
 }
 
+std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t cells, uint32_t attention, uint32_t window,
+                              uint32_t indexer) {
+    const uint64_t per_token[GC_N_SCALES] = {0, 1, attention, window, indexer};
+    std::vector<gc_tensor> tensors = of.tensors;
+    for (gc_tensor & t : tensors) {
+        if (t.scale != GC_SCALE_NONE) t.size *= tokens * per_token[t.scale];
+        t.scale = GC_SCALE_NONE;
+    }
+    auto g = std::make_unique<graph>(tensors.data(), uint32_t(tensors.size()));
+    g->scaled_from = &of;
+    g->tokens = tokens;
+    g->cells = cells;
+    return g;
+}
+
+bool plan_covers(const graph & planned, const graph & g) {
+    const bool batch = planned.scaled_from && planned.scaled_from == g.scaled_from;
+    return same_graph(planned, g) || (batch && g.tokens <= planned.tokens && g.cells <= planned.cells);
+}
+
 } // namespace gc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "gallocheck.h"
@@ -16,6 +17,8 @@ struct graph {
     std::vector<uint64_t> own_offset;  // preallocated leafs: where in `own`
     uint8_t * own = nullptr;           // memory of preallocated leafs, made and filled on first use
     uint64_t own_size = 0;
+    const graph * scaled_from = nullptr; // the template that it was made from, for a batch of so many tokens and cells
+    uint32_t tokens = 0, cells = 0;
 
     graph(const gc_tensor * t, uint32_t n);
     ~graph();
@@ -35,5 +38,11 @@ struct graph {
 bool makes_sense(const gc_tensor * t, uint32_t n);
 // All tensors equal.
 bool same_graph(const graph & a, const graph & b);
+// A context's template with its sizes multiplied (GC_SCALE_...): a batch of so many tokens with `cells` in use,
+// of which the parts of the memory have attention, window and indexer cells (W7).
+std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t cells, uint32_t attention, uint32_t window,
+                              uint32_t indexer);
+// A plan made for `planned` is right for g: an equal graph, or the same template for no larger a batch.
+bool plan_covers(const graph & planned, const graph & g);
 
 } // namespace gc

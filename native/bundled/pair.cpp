@@ -199,7 +199,7 @@ void forget_some(pair & p, const gallocr & last) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         entry & e = p.shared.type[t];
         const bool first_type = !(last.uses & ((1u << t) - 1));
-        if (GC_PLANTED(FREE_FORGETS_CHUNKS) && !last.resizable) std::fill(e.chunk.begin() + 1, e.chunk.end(), buffer{});
+        if (GC_PLANTED(FREE_FORGETS_CHUNKS) && !last.resizable) std::fill(e.chunk.begin() + 1, e.chunk.end(), meta_buffer{});
         if (GC_PLANTED(FREE_FORGETS_TYPES) && !last.resizable && !first_type) e = {};
         if (GC_PLANTED(LAST_LEAVES_SHARED) && (p.common >> t & 1)) e = {};
     }
@@ -216,6 +216,7 @@ gallocr * new_gallocr(const layout & l, const device * devices, uint32_t strateg
 void free_gallocr(gallocr * a) {
     pair * p = a->in;
     gallocr * other = p->role[1 - a->role];
+    unbind(*a, true);
     p->role[a->role] = nullptr;
     if (p->strategy == GC_COUNTED) {
         let_go(*a);
@@ -326,7 +327,7 @@ void remake(gallocr & owner) {
     free_memory(p, p.shared);
     owner.current = {};
     owner.planned = nullptr;
-    owner.bound = {};
+    unbind(owner);
     owner.ever_reserved = owner.asking = false;
     owner.generation++;
     p.pending = false;

@@ -41,12 +41,22 @@ bool slots_make_sense(const gc_setup & s, int config) {
     return true;
 }
 
+// M: a meta type's devices are those of simple types, and round no more than it does.
+bool parts_make_sense(const gc_setup & s, const gc_type & k) {
+    for (uint32_t d = 0; d < 32; d++) {
+        if (!(k.meta >> d & 1)) continue;
+        if (d >= s.n_types || s.types[d].meta || k.granularity % s.types[d].granularity != 0) return false;
+    }
+    return true;
+}
+
 bool makes_sense(const gc_setup & s) {
     if (s.n_types < 1 || s.n_types > GC_MAX_TYPES || s.n_configs < 1 || s.n_configs > GC_MAX_CONFIGS) return false;
     for (uint32_t t = 0; t < s.n_types; t++) {
         const gc_type & k = s.types[t];
         if (!std::has_single_bit(k.alignment) || k.alignment > 4096) return false;
         if (k.granularity < 1 || k.granularity > (2u << 20)) return false;
+        if (!parts_make_sense(s, k)) return false;
     }
     for (uint32_t c = 0; c < s.n_configs; c++) {
         if (!slots_make_sense(s, int(c))) return false;
@@ -78,7 +88,7 @@ int32_t run_compute(gallocr & a, const gc_op & op, gc_obs & o) {
     if (GC_PLANTED(COMPUTES_OUTDATED)) stale = false;
     if (GC_PLANTED(DROPS_CURRENT)) stale |= a.in->pending;
     if (stale && !(op.flags & GC_UNCHECKED)) {
-        a.bound = {};
+        unbind(a);
         return GC_STALE;
     }
     const findings f = compute(a.bound);
@@ -197,7 +207,7 @@ GC_EXPORT uint32_t gc_abi(void) {
 }
 
 GC_EXPORT uint64_t gc_capabilities(void) {
-    return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN | GC_CAP_EMPTY_CHUNKS;
+    return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_META | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN | GC_CAP_EMPTY_CHUNKS;
 }
 
 GC_EXPORT const char * gc_describe(void) {
@@ -211,7 +221,7 @@ GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
     std::array<emulated::device_setup, GC_MAX_TYPES> gpus{};
     for (uint32_t t = 0; t < setup->n_types; t++) {
         gpus[t] = {setup->types[t].granularity, setup->types[t].capacity};
-        s->devices[t] = {&emulated::table(), int(t), setup->types[t].granularity, emulated::page()};
+        s->devices[t] = {&emulated::table(), int(t), setup->types[t].granularity, emulated::page(), setup->types[t].meta};
     }
     s->world = emulated::open(gpus.data(), int(setup->n_types));
     emulated::enter(s->world);
