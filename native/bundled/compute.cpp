@@ -33,15 +33,25 @@ class run {
 
   private:
     void write(uint32_t i, uint64_t value) {
-        fill(b.at[i], g.tensors[i].size, value);
+        const addresses & at = (*b.map)[i];
+        for (int j = 0; j < at.parts; j++) {
+            fill(at.part[j], g.tensors[i].size, part_value(value, j));
+        }
         written[i] = true;
     }
 
-    // True if tensor i holds what it must.
+    // True if tensor i holds what it must, on every device.
     bool check(uint32_t i, uint32_t trouble, int32_t node, int32_t src) {
-        const gc_tensor & t = g.tensors[i];
-        const uint64_t wrong = verify(b.at[i], g.tensors.data(), i, g.values[i]);
-        if (wrong == t.size) return true;
+        const addresses & at = (*b.map)[i];
+        bool good = true;
+        for (int j = 0; j < at.parts; j++) {
+            const uint64_t value = part_value(g.values[i], j), wrong = verify(at.part[j], g.tensors.data(), i, value);
+            good &= wrong == g.tensors[i].size || report(wrong, trouble, node, src);
+        }
+        return good;
+    }
+
+    bool report(uint64_t wrong, uint32_t trouble, int32_t node, int32_t src) {
         if (!found.trouble) {
             found.bad_node = node;
             found.bad_src = src;
@@ -66,7 +76,7 @@ class run {
 
     void output(uint32_t i) {
         check(i, GC_BAD_OUTPUT, int32_t(i), -1);
-        found.digest = gc_digest(found.digest, b.at[i], g.tensors.data(), i);
+        found.digest = gc_digest(found.digest, (*b.map)[i].part[0], g.tensors.data(), i);
     }
 
     const bound_graph & b;
@@ -74,6 +84,15 @@ class run {
     std::vector<bool> written;
     findings found;
 };
+
+// Nothing was written between the buffer's end and its last page's end.
+bool guard_holds(const buffer & b, uint64_t page) {
+    if (b.size > emulated::backed_max) return true; // its end cannot be touched
+    const auto * end = reinterpret_cast<const uint8_t *>(b.base) + b.size;
+    const uint64_t rest = (page - b.size % page) % page;
+    if (GC_PLANTED(WRITES_BEHIND_BUFFER) && rest > 0) *reinterpret_cast<uint8_t *>(b.base + b.size) = 1;
+    return std::all_of(end, end + rest, [](uint8_t x) { return x == 0; });
+}
 
 } // namespace
 
@@ -84,13 +103,9 @@ findings compute(const bound_graph & b) {
 bool guards_hold(const gallocr & a) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         if (!a.has_type(t)) continue;
-        const uint64_t page = a.in->devices[t].page;
-        for (const buffer & c : a.holding(t).chunk) {
-            if (c.size > emulated::backed_max) continue; // its end cannot be touched
-            const auto * end = reinterpret_cast<const uint8_t *>(c.base) + c.size;
-            const uint64_t rest = (page - c.size % page) % page;
-            if (GC_PLANTED(WRITES_BEHIND_BUFFER) && rest > 0) *reinterpret_cast<uint8_t *>(c.base + c.size) = 1;
-            if (std::any_of(end, end + rest, [](uint8_t x) { return x != 0; })) return false;
+        for (const meta_buffer & c : a.holding(t).chunk) {
+            const auto holds = [&](const buffer & part) { return guard_holds(part, a.in->devices[t].page); };
+            if (!std::all_of(c.part.begin(), c.part.end(), holds)) return false;
         }
     }
     return true;
