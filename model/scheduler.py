@@ -31,6 +31,7 @@ class State(NamedTuple):
     gen: Tree  # [role]             generation, as the scheduler says
     shrink_gen: Tree  # [role]      shrink generation, as the scheduler says
     meant: Tree  # [role]           history: the graph that is bound, going by operations and statuses; NONE
+    sent: Tree  # [role]            history: the last graph that was launched, likewise
     hurt: Value  # history: the last operation freed a buffer under work in flight
 
 
@@ -75,7 +76,7 @@ class Model:
         """No scheduler yet. `cap` and `used` are [device], `gran` [type]; bytes."""
         nothing = (0, 0)
         return State(self.under.init(cap, gran, used), self.nobody, (NONE, NONE), nothing, (NONE, NONE),
-                     nothing, nothing, (NONE, NONE), False)  # fmt: skip
+                     nothing, nothing, (NONE, NONE), (NONE, NONE), False)  # fmt: skip
 
     # -- the step ----------------------------------------------------------------
 
@@ -102,7 +103,8 @@ class Model:
         arms |= {k: member(self.plainly) for k in (Kind.OWN, Kind.MEASURE, Kind.SHRINK)}
         t, out = d.switch(op.kind, arms, lambda: self.done(s, op))
         t = self.report(s, t, me)
-        t = t._replace(meant=follow(d, s.meant, op, out))
+        meant, sent = follow(d, s.meant, s.sent, op, out)
+        t = t._replace(meant=meant, sent=sent)
         return t, out._replace(hurt=t.hurt)
 
     def done(self, s: State, op: SchedOp) -> tuple[State, Out]:
@@ -284,9 +286,9 @@ class Model:
         return s._replace(pair=self.under.unbind(s.pair, me)), Out(_DONE, role=op.role)
 
 
-def follow(d: Any, meant: Tree, op: SchedOp, out: Out) -> Tree:
-    """[role]: the graph that is bound after one more operation, going by what was asked and the status
-    alone; NONE: nothing is. C2 and C4 are stated over it."""
+def follow(d: Any, meant: Tree, sent: Tree, op: SchedOp, out: Out) -> tuple[Tree, Tree]:
+    """[role]: the graph that is bound, and the last that was launched, after one more operation, going by
+    what was asked and the status alone; NONE: nothing. C4 is stated over it."""
     me = tuple(op.role == r for r in ROLES)
     now = tuple(out.role == r for r in ROLES)
     kind = {k: op.kind == int(k) for k in Kind}
@@ -296,6 +298,7 @@ def follow(d: Any, meant: Tree, op: SchedOp, out: Out) -> Tree:
     ends = d.any(*(kind[k] for k in (Kind.RESERVE, Kind.RESET, Kind.REMAKE, Kind.FREE)),
                  d.all(d.any(kind[Kind.NEW], kind[Kind.BORROW]), out.ok), out.status == _STALE)  # fmt: skip
     graph = d.ite(binds, d.ite(out.ok, op.graph, NONE), d.ite(ends, NONE, had))
-    moved = by_role(d, me, (NONE, NONE), meant)
-    new: Tree = d.ite(misuse, meant, by_role(d, now, (graph, graph), moved))
-    return new
+    new = by_role(d, now, (graph, graph), by_role(d, me, (NONE, NONE), meant))
+    launched = d.all(kind[Kind.COMPUTE], out.ok)
+    sent = d.ite(launched, by_role(d, now, (graph, graph), sent), sent)
+    return d.ite(misuse, meant, new), sent

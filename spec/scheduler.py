@@ -45,6 +45,7 @@ class Seen(NamedTuple):
     said_gen: Tree  # [role]           generation that the scheduler says
     said_shrink_gen: Tree  # [role]
     meant: Tree  # [role]              number of the graph that is bound, NONE
+    sent: Tree  # [role]               number of the last graph that was launched, NONE
 
 
 def seen(model: Model, s: State) -> Seen:
@@ -53,7 +54,7 @@ def seen(model: Model, s: State) -> Seen:
     holds = tuple(tuple(model.under.holding(p, r, t) for t in model.types) for r in ROLES)
     behind = getattr(p, "behind", False)
     return Seen(p.active, p.owner, behind, p.uses, holds, p.used, p.cap, p.gran, s.busy, s.nodes, p.gen,
-                p.shrink_gen, s.gen, s.shrink_gen, s.meant)  # fmt: skip
+                p.shrink_gen, s.gen, s.shrink_gen, s.meant, s.sent)  # fmt: skip
 
 
 class Step:
@@ -148,11 +149,12 @@ def waiting(p: Step) -> dict[str, Rules]:
 def failing(p: Step) -> dict[str, Rules]:
     """C2."""
     d, out = p.d, p.out
+    short = d.any(p.op.on.fail_nth > 0, d.inv(p.beside()), *map(p.injected, p.types))  # it may fail
     must = [d.all(p.lacks(t), p.injected(t)) for t in p.types]
     told = d.inv(p.of(p.me, (False, p.s.behind)))  # one that is behind starts with other buffers
     return {"C2": {
         "what is said to be done has room": Rule(
-            d.all(p.wants_room, out.ok), d.all(*map(p.has_room, p.types)), counts=False),
+            d.all(p.wants_room, out.ok, short), d.all(*map(p.has_room, p.types)), counts=False),
         "a failed allocation is told": Rule(d.all(p.wants_room, told, d.any(*must)), p.refused),
         "a graph that cannot be planned is told": Rule(
             d.all(p.wants_room, d.inv(p.op.on.plannable)), p.refused),
@@ -195,6 +197,8 @@ def forgetting(p: Step) -> dict[str, Rules]:
         "computing without alloc is no misuse": Rule(p.unbound, d.any(out.ok, p.refused)),
         "what was bound last is computed": Rule(
             d.all(p.bound, out.ok), out.ran == p.of(p.me, s.meant), counts=False),
+        "a wait shows the graph that was launched last": Rule(
+            d.all(p.kind(Kind.SYNC), mine(d, p.me, s.busy)), out.ran == p.of(p.me, s.sent), counts=False),
         "a reset changes nothing else": Rule(reset, d.all(*still)),
     }}  # fmt: skip
 
@@ -246,6 +250,7 @@ def invariants(model: Model, s: State) -> dict[str, Value]:
         "what is bound is what was meant": d.all(
             *(_if(d, p.active[r], (s.meant[r] == NONE) == d.inv(p.bound[r])) for r in ROLES),
             *(_if(d, p.bound[r], s.meant[r] == s.graph[r]) for r in ROLES)),
+        "what flies is what was sent": d.all(*(_if(d, s.busy[r], s.sent[r] == s.flying[r]) for r in ROLES)),
         "graphs are numbered from 0": d.all(*(x >= NONE for x in (*s.meant, *s.flying))),
         "a number of tensors is one": d.all(*(x >= 0 for x in s.nodes)),
         "the scheduler says what its allocator says": d.all(*equal((s.gen, s.shrink_gen), (p.gen, p.shrink_gen))),

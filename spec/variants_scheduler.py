@@ -55,7 +55,9 @@ class AllocNeverWaits(Variant):
     def alloc(self, s: State, me: Tree, op: SchedOp) -> tuple[State, Out]:
         kept = s.busy
         t, out = super().alloc(s._replace(busy=self.nobody), me, op)
-        hurt = self.d.any(*(self.d.all(b, self.moved(s.pair, t.pair, r)) for r, b in zip(ROLES, kept, strict=True)))
+        hurt = self.d.any(
+            *(self.d.all(b, self.moved(s.pair, t.pair, r)) for r, b in zip(ROLES, kept, strict=True))
+        )
         return t._replace(busy=kept, hurt=self.d.any(t.hurt, hurt)), out
 
 
@@ -183,4 +185,3 @@ VARIANTS: tuple[type[Variant], ...] = (
     KeepsItsSize, ResetKeeps, ComputeNeedsAlloc, ResetWaits, KnowsItsOwn, SeesNoRequest, LargerTakesAlong,
     LargerIsNews,
 )  # fmt: skip
-

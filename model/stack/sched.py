@@ -285,6 +285,7 @@ class Schedulers:
             gen=state.gen,
             shrink_gen=state.shrink_gen,
             meant=graphs,
+            sent=(NONE, NONE),
             hurt=False,
         )
 
