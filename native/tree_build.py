@@ -25,7 +25,7 @@ DEFINES = ("-D_GNU_SOURCE", "-D_XOPEN_SOURCE=600", "-DNDEBUG", "-fPIC", "-w")
 BASE = {"ggml.c", "ggml.cpp", "ggml-alloc.c", "ggml-quants.c", "ggml-threading.cpp"}
 NOT_BASE = {"ggml-backend-reg.cpp", "ggml-backend-dl.cpp"}
 #: large, and never run by a subject: compiled as fast as the compiler can
-UNUSED = ("ggml-quants.c", "ggml-backend-meta.cpp", "ggml-opt.cpp", "gguf.cpp")
+UNUSED = ("ggml-quants.c", "ggml-opt.cpp", "gguf.cpp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Builder:
         return [p for p in (self.tree.root / "src" / n for n in ("ggml-opt.cpp", "gguf.cpp")) if p.is_file()]
 
     def _units(self, sources: list[Path]) -> list[_Unit]:
-        overlay, sharing = dict(self.variant.overlay), self._sharing()
+        overlay, declared = dict(self.variant.overlay), self._declared()
         units = []
         for source in sources:
             if source.name in overlay:
@@ -123,7 +123,7 @@ class Builder:
                 units.append(self._theirs(source))
         units += [self._ours(self.adapter / name) for name in self.variant.extra]
         units += [
-            self._ours(path, sharing, *filter(None, [sharing])) for path in sorted(self.adapter.glob("*.cpp"))
+            self._ours(path, " ".join(declared), *declared) for path in sorted(self.adapter.glob("*.cpp"))
         ]
         return units
 
@@ -169,6 +169,11 @@ class Builder:
     @property
     def version(self) -> str:
         return self.tree.name.removeprefix("ggml").strip() or "-"
+
+    def _declared(self) -> list[str]:
+        """What the headers declare beyond what every tree has, as defines for the adapter."""
+        meta = "-DGC_HAVE_META" if self._probe(self.adapter / "probes" / "meta.cpp") else ""
+        return [define for define in (self._sharing(), meta) if define]
 
     def _sharing(self) -> str:
         """Which of the contract's two interfaces for sharing the headers declare; asked of the compiler."""

@@ -25,15 +25,24 @@ Buffer * Session::at(const void * address) const {
     return nullptr;
 }
 
-Session::~Session() { device_done(this); }
+Session::~Session() {
+    graphs.clear(); /* weights on meta types are the tree's buffers */
+    device_done(this);
+}
 
 static bool sane(const gc_setup & s) {
-    if (s.n_types < 1 || s.n_types > GC_MAX_TYPES || s.n_configs > GC_MAX_CONFIGS) {
+    if (s.n_types < 1 || s.n_types > GC_MAX_TYPES || s.n_configs > GC_MAX_CONFIGS || s.strategy != GC_PAIR || s.pool != GC_NO_POOL) {
         return false;
+    }
+    for (const gc_context & c : s.contexts) {
+        if (c.config >= 0) {
+            return false; /* no tree has contexts */
+        }
     }
     for (uint32_t i = 0; i < s.n_types; i++) {
         const gc_type & t = s.types[i];
-        if (!t.alignment || (t.alignment & (t.alignment - 1)) || t.alignment > 4096 || !t.granularity || !t.max_size) {
+        if (!t.alignment || (t.alignment & (t.alignment - 1)) || t.alignment > 4096 || !t.granularity || !t.max_size
+            || !meta_sane(s, t)) {
             return false;
         }
     }
@@ -71,6 +80,7 @@ static void step(Session & s, const gc_op & op, gc_obs & obs) {
     const bool known = op.alloc >= 0 && op.alloc < GC_MAX_ALLOCS;
     if (known) {
         s.run.alloc = &s.allocs[op.alloc];
+        s.run.kind = op.kind;
         s.run.fail_types = op.fail_types;
         s.run.fail_nth = op.fail_nth;
         obs.status = drive(s, op, obs);
@@ -106,6 +116,7 @@ const char * gc_describe(void) {
     static const std::string text = std::string(GC_TREE_NAME)
         + (gc::capabilities() & GC_CAP_RESIZABLE ? ", resizable pair" : "")
         + (gc::capabilities() & GC_CAP_GROUP ? ", shared group" : "")
+        + (gc::capabilities() & GC_CAP_META ? ", meta backend" : "")
         + (gc::can_measure() ? "" : ", does not measure");
     return text.c_str();
 }

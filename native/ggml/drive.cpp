@@ -9,7 +9,6 @@
 
 GC_PROBE(ggml_gallocr_reserve_n_size)
 GC_PROBE(ggml_backend_sched_reserve_size)
-GC_PROBE(ggml_backend_sched_new)
 
 namespace gc {
 
@@ -31,123 +30,98 @@ template <class S> static bool measure_sched(S s, ggml_cgraph * graph, size_t * 
     return false;
 }
 
-template <class B> static ggml_backend_sched_t new_sched(B * backends, ggml_backend_buffer_type_t * types, int n, size_t size) {
-    if constexpr (has_ggml_backend_sched_new<B *, ggml_backend_buffer_type_t *, int, size_t, bool, bool>) {
-        return call_ggml_backend_sched_new(backends, types, n, size, false, false);
-    } else {
-        return call_ggml_backend_sched_new(backends, types, n, size, false);
-    }
-}
-
 bool can_measure() {
     return has_ggml_gallocr_reserve_n_size<ggml_gallocr_t, ggml_cgraph *, const int *, const int *, size_t *>;
 }
 
-uint64_t capabilities() { return GC_CAP_PLAN | GC_CAP_SCHED | sharing_capability(); }
-
-/* making and freeing allocators */
-
-/* The scheduler is made for twice the largest graph known by then. */
-static size_t graph_size(const Session & s) {
-    size_t size = 64;
-    for (const auto & g : s.graphs) {
-        size = std::max(size, 2 * g->tensors.size());
-    }
-    return size;
-}
-
-static void make_sched(Session & s, Alloc & a, ggml_backend_buffer_type_t * types) {
-    std::vector<ggml_backend_t> backends;
-    for (int i = 0; i < a.n_slots; i++) {
-        a.backends.push_back(std::make_unique<Backend>());
-        const uint32_t bit = 1u << (a.index * GC_MAX_SLOTS + i);
-        backend_init(*a.backends.back(), &s, s.type_of(a, i), i == a.n_slots - 1, bit);
-        backends.push_back(&a.backends.back()->ggml);
-    }
-    a.sched = new_sched(backends.data(), types, a.n_slots, graph_size(s));
-}
-
-static int32_t make(Session & s, Alloc & a, int config, bool by_sched) {
-    if (a.live || config < 0 || config >= (int) s.setup.n_configs) {
-        return GC_MISUSE;
-    }
-    const int index = a.index;
-    a = Alloc();
-    a.live = true;
-    a.index = index;
-    a.config = config;
-    a.n_slots = s.setup.n_slots[config];
-    for (int & pool : a.pools) {
-        pool = s.n_pools++;
-    }
-    ggml_backend_buffer_type_t types[GC_MAX_SLOTS];
-    for (int i = 0; i < a.n_slots; i++) {
-        types[i] = &s.types[s.type_of(a, i)].device;
-    }
-    if (by_sched) {
-        make_sched(s, a, types);
-    } else {
-        a.plain = ggml_gallocr_new_n(types, a.n_slots);
-    }
-    return GC_DONE;
-}
-
-void release(Session &, Alloc & a) {
-    if (a.sched) {
-        ggml_backend_sched_synchronize(a.sched);
-        ggml_backend_sched_free(a.sched);
-    }
-    ggml_gallocr_free(a.plain);
-    const int index = a.index;
-    a = Alloc();
-    a.index = index;
-}
+uint64_t capabilities() { return GC_CAP_PLAN | GC_CAP_SCHED | sharing_capability() | meta_capability(); }
 
 /* reserve, measure, bind */
 
 static int32_t status(bool ok) { return ok ? GC_DONE : GC_REFUSED; }
 
 /* An instance for the allocator; a scheduler has to be reset before it is told about new tensors. */
-static std::unique_ptr<Instance> prepare(Session & s, Alloc & a, const Graph & g) {
+static std::shared_ptr<Instance> prepare(Session & s, Alloc & a, Graph & g) {
     if (a.sched) {
         ggml_backend_sched_reset(a.sched);
         a.lapsed = true;
-        a.forgotten = nullptr;
     }
     return build(s, a, g);
 }
 
-static int32_t reserve(Session & s, Alloc & a, const Graph & g) {
+/* What has to be there before a reservation is made: a scheduler that is large enough (C3), and for a
+ * borrower its owner's buffers (R14). */
+static bool ready_to_reserve(Session & s, Alloc & a, const Graph & g) {
+    return enlarge(s, a, g) && (!a.behind || catch_up(s, a));
+}
+
+static int32_t reserve(Session & s, Alloc & a, Graph & g) {
+    if (!ready_to_reserve(s, a, g)) {
+        return GC_REFUSED;
+    }
+    if (a.sched) {
+        a.bound = nullptr; /* the scheduler forgets it */
+    }
     auto in = prepare(s, a, g);
     const bool ok = a.sched ? ggml_backend_sched_reserve(a.sched, in->cgraph)
                             : ggml_gallocr_reserve_n(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data());
     a.reserved |= ok;
+    a.planned = ok ? &g : nullptr;
     if (GC_PLANTED(FAILED_RESERVE_IS_DONE) && a.sched) return GC_DONE;
     return status(ok);
 }
 
-static int32_t measure(Session & s, Alloc & a, const Graph & g, uint64_t * out) {
+/* A graph that is too large for the scheduler is measured through another one. */
+static int32_t measure_apart(Session & s, const Alloc & a, Graph & g, uint64_t * out);
+
+static int32_t measure(Session & s, Alloc & a, Graph & g, uint64_t * out) {
     if (!can_measure()) {
         return GC_MISUSE;
     }
+    if (a.sched && g.tensors.size() > a.made_for) {
+        return measure_apart(s, a, g, out);
+    }
     auto in = prepare(s, a, g);
-    size_t sizes[GC_MAX_SLOTS] = {};
-    const bool ok = a.sched ? measure_sched(a.sched, in->cgraph, sizes)
-                            : measure_plain(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data(), sizes);
-    std::copy(sizes, sizes + a.n_slots, out);
+    std::vector<size_t> sizes(GC_MAX_SLOTS + 1);
+    const bool ok = a.sched ? measure_sched(a.sched, in->cgraph, sizes.data())
+                            : measure_plain(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data(), sizes.data());
+    std::copy(sizes.begin(), sizes.begin() + a.n_slots, out);
     return ok ? GC_DONE : GC_MISUSE;
 }
 
-static void bind(Session & s, Alloc & a, std::unique_ptr<Instance> in) {
+static int32_t measure_apart(Session & s, const Alloc & a, Graph & g, uint64_t * out) {
+    Alloc other;
+    other.index = a.index;
+    Alloc * running = s.run.alloc;
+    s.run.alloc = &other;
+    make(s, other, a.config, true, g.tensors.size());
+    const int32_t result = measure(s, other, g, out);
+    release(s, other);
+    s.run.alloc = running;
+    return result;
+}
+
+static void bind(Session & s, Alloc & a, std::shared_ptr<Instance> in) {
     a.bound = std::move(in);
     a.lapsed = false;
-    a.forgotten = nullptr;
     a.reserved = true;
     locate(s, a, *a.bound);
     a.bound->generation = generation(a);
 }
 
-static int32_t alloc(Session & s, Alloc & a, const Graph & g) {
+/* R14: a borrower that is behind may bind what fits the old buffers; otherwise an alloc is a reserve, where it may be one. */
+static bool allocates_anew(const Session & s, const Alloc & a, const Graph & g) {
+    bool one_type = true;
+    for (int i = 1; i < a.n_slots; i++) {
+        one_type = one_type && s.type_of(a, i) == s.type_of(a, 0);
+    }
+    return a.behind && a.planned != &g && (a.sched || one_type);
+}
+
+static int32_t alloc(Session & s, Alloc & a, Graph & g) {
+    if (!enlarge(s, a, g) || (allocates_anew(s, a, g) && !catch_up(s, a))) {
+        return GC_REFUSED;
+    }
     auto in = prepare(s, a, g);
     const bool ok = a.sched ? ggml_backend_sched_alloc_graph(a.sched, in->cgraph)
                             : ggml_gallocr_alloc_graph(a.plain, in->cgraph);
@@ -162,14 +136,19 @@ static int32_t alloc(Session & s, Alloc & a, const Graph & g) {
 
 /* compute */
 
+static bool is_there(const Session & s, const Instance & in) {
+    for (uint64_t serial : in.serials) {
+        if (!s.buffers[serial - 1]->live) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* R12. Generations are compared, as any holder of a graph would do. ggml has none for a
  * plain allocator: there the harness knows what was freed. */
 static bool is_stale(const Session & s, const Alloc & a) {
-    bool freed = false;
-    for (uint64_t serial : a.bound->serials) {
-        freed = freed || !s.buffers[serial - 1]->live;
-    }
-    return a.bound->generation != generation(a) || (freed && !a.role);
+    return a.bound->generation != generation(a) || (!a.role && !is_there(s, *a.bound));
 }
 
 static bool gives_leafs(const Graph & g) {
@@ -181,61 +160,108 @@ static bool gives_leafs(const Graph & g) {
     return false;
 }
 
-static bool one_type(const Session & s, const Alloc & a) {
+static bool one_simple_type(const Session & s, const Alloc & a) {
     for (int i = 1; i < a.n_slots; i++) {
         if (s.type_of(a, i) != s.type_of(a, 0)) {
             return false;
         }
     }
-    return true;
+    return !s.is_meta(s.type_of(a, 0));
 }
 
-static ggml_status compute_sched(Alloc & a, ggml_cgraph * graph, bool async) {
+/* Leafs on the host alone: what was launched before has copied them by then, and a host works at once. */
+static bool leafs_are_free(const Session & s, const Alloc & a, const Graph & g) {
+    const int host = s.type_of(a, a.n_slots - 1);
+    for (const gc_tensor & t : g.tensors) {
+        const bool given = (t.flags & GC_LEAF) && !(t.flags & GC_PREALLOC) && t.size;
+        if (given && (t.slot % a.n_slots != a.n_slots - 1 || s.is_meta(host))) {
+            return false;
+        }
+    }
+    for (int i = 0; i + 1 < a.n_slots; i++) {
+        if (s.type_of(a, i) == host) {
+            return false;
+        }
+    }
+    return a.n_slots > 1;
+}
+
+static ggml_status run(Alloc & a, ggml_cgraph * graph, bool async) {
+    if (!a.sched) {
+        return ggml_backend_graph_compute(a.backends[0], graph);
+    }
     return async ? ggml_backend_sched_graph_compute_async(a.sched, graph) : ggml_backend_sched_graph_compute(a.sched, graph);
 }
 
+/* Who gives new leafs waits first where work in flight may still read the old ones. */
 static int32_t compute_bound(Session & s, Alloc & a, bool async) {
-    Instance & in = *a.bound;
-    scramble(in);
+    const Instance & in = *a.bound;
+    if (a.in_flight() && !leafs_are_free(s, a, *in.graph)) {
+        ggml_backend_sched_synchronize(a.sched);
+    }
+    if (!a.in_flight()) {
+        scramble(in);
+    }
     before_compute(s, in, a.sched != nullptr);
-    const ggml_status result = a.sched ? compute_sched(a, in.cgraph, async)
-                                       : ggml_backend_graph_compute(&s.host.ggml, in.cgraph);
-    return status(result == GGML_STATUS_SUCCESS);
+    return status(run(a, in.cgraph, async) == GGML_STATUS_SUCCESS);
 }
 
 /* C4: a graph computed without alloc. Where leafs have to be written in between, or where the
  * scheduler would choose other buffer types than asked for, alloc is called for it. */
-static int32_t compute_unallocated(Session & s, Alloc & a, const Graph & g, bool async) {
-    if (gives_leafs(g) || !one_type(s, a)) {
+static int32_t compute_unallocated(Session & s, Alloc & a, Graph & g, bool async) {
+    if (gives_leafs(g) || !one_simple_type(s, a) || allocates_anew(s, a, g)) {
         const int32_t result = alloc(s, a, g);
         return result == GC_DONE ? compute_bound(s, a, async) : result;
     }
+    if (!enlarge(s, a, g)) {
+        return GC_REFUSED;
+    }
     auto in = prepare(s, a, g);
     a.bound = nullptr;
-    if (compute_sched(a, in->cgraph, async) != GGML_STATUS_SUCCESS) {
+    if (run(a, in->cgraph, async) != GGML_STATUS_SUCCESS) {
         return GC_REFUSED;
     }
     bind(s, a, std::move(in));
     return GC_DONE;
 }
 
-static int32_t compute(Session & s, Alloc & a, uint32_t flags, uint64_t * digest) {
-    if (!a.bound && !a.forgotten) {
+static int32_t compute_now(Session & s, Alloc & a, const gc_op & op) {
+    const bool async = a.sched && (op.flags & GC_ASYNC);
+    if (!a.bound) {
+        return compute_unallocated(s, a, *s.graphs[op.graph], async);
+    }
+    if (a.lapsed) {
+        return compute_unallocated(s, a, *s.graphs[a.bound->graph->number], async);
+    }
+    return compute_bound(s, a, async);
+}
+
+/* Waiting is over: what was launched last must have left what it should. */
+static uint64_t landed(Session & s, Alloc & a) {
+    uint64_t digest = 0;
+    if (a.flying && !a.in_flight()) {
+        digest = is_there(s, *a.flying) ? after_compute(s, *a.flying) : 0;
+        a.flying = nullptr;
+    }
+    return digest;
+}
+
+static int32_t compute_op(Session & s, Alloc & a, const gc_op & op, uint64_t * digest) {
+    const bool unbound = !a.bound && a.sched && op.graph >= 0 && op.graph < (int32_t) s.graphs.size();
+    if ((!a.bound && !unbound) || (a.sched && partner_in_flight(s, a))) {
         return GC_MISUSE;
     }
     if (a.bound && is_stale(s, a)) {
-        if (!(flags & GC_UNCHECKED)) {
+        if (!(op.flags & GC_UNCHECKED)) {
             a.bound = nullptr;
             return GC_STALE;
         }
         scramble(*a.bound); /* the touch of freed memory that the check prevents */
     }
-    s.run.async = a.sched && (flags & GC_ASYNC);
-    const bool again = !a.bound || a.lapsed;
-    const Graph & g = a.bound ? *a.bound->graph : *a.forgotten;
-    const int32_t result = again ? compute_unallocated(s, a, g, s.run.async) : compute_bound(s, a, s.run.async);
+    const int32_t result = compute_now(s, a, op);
     if (result == GC_DONE) {
-        *digest = after_compute(s, *a.bound);
+        a.flying = a.bound;
+        *digest = a.sched && (op.flags & GC_ASYNC) ? 0 : landed(s, a);
     }
     return result;
 }
@@ -245,23 +271,25 @@ static int32_t reset(Alloc & a) {
         return GC_MISUSE;
     }
     ggml_backend_sched_reset(a.sched);
-    if (a.bound) {
-        a.forgotten = a.bound->graph;
-    }
     a.bound = nullptr;
     return GC_DONE;
 }
 
-static int32_t sync(Alloc & a) {
+static int32_t sync(Session & s, Alloc & a, uint64_t * digest) {
     if (!a.sched) {
         return GC_MISUSE;
     }
+    const bool flew = a.in_flight();
     ggml_backend_sched_synchronize(a.sched);
+    if (!flew) {
+        a.flying = nullptr;
+    }
+    *digest = landed(s, a);
     return GC_DONE;
 }
 
 static int32_t set_capacity(Session & s, const gc_op & op) {
-    if (op.other < 0 || op.other >= (int32_t) s.setup.n_types) {
+    if (op.other < 0 || op.other >= (int32_t) s.setup.n_types || s.is_meta(op.other)) {
         return GC_MISUSE;
     }
     s.types[op.other].spec.capacity = op.value;
@@ -272,7 +300,7 @@ static int32_t with_graph(Session & s, Alloc & a, const gc_op & op, gc_obs & obs
     if (op.graph < 0 || op.graph >= (int32_t) s.graphs.size()) {
         return GC_MISUSE;
     }
-    const Graph & g = *s.graphs[op.graph];
+    Graph & g = *s.graphs[op.graph];
     switch (op.kind) {
         case GC_RESERVE: return reserve(s, a, g);
         case GC_MEASURE: return measure(s, a, g, obs.measured);
@@ -293,7 +321,7 @@ int32_t drive(Session & s, const gc_op & op, gc_obs & obs) {
         return set_capacity(s, op);
     }
     if (op.kind == GC_NEW) {
-        return make(s, a, op.other, op.flags & GC_BY_SCHED);
+        return make(s, a, op.other, op.flags & GC_BY_SCHED, op.value);
     }
     if (!a.live) {
         return GC_MISUSE;
@@ -305,31 +333,52 @@ int32_t drive(Session & s, const gc_op & op, gc_obs & obs) {
         case GC_RESERVE:
         case GC_MEASURE:
         case GC_ALLOC:   return with_graph(s, a, op, obs);
-        case GC_COMPUTE: return compute(s, a, op.flags, &obs.digest);
-        case GC_SHRINK:  return shrink(a);
+        case GC_COMPUTE: return compute_op(s, a, op, &obs.digest);
+        case GC_SHRINK:  return request_shrink(s, a);
         case GC_LOOK:    return GC_DONE;
-        case GC_SYNC:    return sync(a);
+        case GC_REMAKE:  return remake(s, a);
+        case GC_SYNC:    return sync(s, a, &obs.digest);
         case GC_RESET:   return reset(a);
-        default:         return GC_MISUSE; /* no tree remakes an owner by itself (GC_CAP_REMAKE) */
+        default:         return GC_MISUSE; /* no tree has pools, captured graphs, contexts or a server */
+    }
+}
+
+/* A planted generation that never changes, or counts down. */
+static Readings wrong(Readings r) {
+    if (GC_PLANTED(GENERATION_STAYS)) r.generation = 0;
+    if (GC_PLANTED(GENERATION_GOES_DOWN)) r.generation = UINT64_MAX - r.generation;
+    if (GC_PLANTED(SHRINK_GENERATION_GOES_DOWN)) r.shrink = UINT64_MAX - r.shrink;
+    return r;
+}
+
+static void observe_readings(const Alloc & a, gc_obs & obs) {
+    const Readings own = readings(a), sched = wrong(sched_readings(a));
+    obs.generation = own.generation;
+    obs.shrink_generation = own.shrink;
+    if (a.sched) {
+        obs.sched_generation = sched.generation;
+        obs.sched_shrink_generation = sched.shrink;
+    }
+}
+
+static void observe_buffers(const Session & s, const Alloc & a, gc_obs & obs) {
+    int chunks[GC_MAX_TYPES] = {};
+    for (const Buffer * b : s.live) {
+        if (b->part == 0 && b->pool == a.pools[b->type] && chunks[b->type] < GC_MAX_CHUNKS) {
+            obs.asked[b->type][chunks[b->type]++] = b->asked;
+        }
     }
 }
 
 void observe(Session & s, Alloc & a, gc_obs & obs) {
     for (int i = 0; i < a.n_slots; i++) {
-        obs.reported[i] = a.sched ? ggml_backend_sched_get_buffer_size(a.sched, &a.backends[i]->ggml)
+        obs.reported[i] = a.sched ? ggml_backend_sched_get_buffer_size(a.sched, a.backends[i])
                                   : ggml_gallocr_get_buffer_size(a.plain, i);
     }
-    int chunks[GC_MAX_TYPES] = {};
-    for (const Buffer * b : s.live) {
-        if (b->pool == a.pools[b->type] && chunks[b->type] < GC_MAX_CHUNKS) {
-            obs.asked[b->type][chunks[b->type]++] = b->asked;
-        }
-    }
-    obs.generation = generation(a);
-    obs.shrink_generation = shrink_generation(a);
-    if (GC_PLANTED(GENERATION_STAYS) && a.sched) obs.generation = 0;
-    if (GC_PLANTED(GENERATION_GOES_DOWN) && a.sched) obs.generation = UINT64_MAX - obs.generation;
-    if (GC_PLANTED(SHRINK_GENERATION_GOES_DOWN) && a.sched) obs.shrink_generation = UINT64_MAX - obs.shrink_generation;
+    observe_buffers(s, a, obs);
+    observe_readings(a, obs);
+    obs.nodes = a.nodes;
+    obs.in_flight = a.in_flight();
 }
 
 } // namespace gc

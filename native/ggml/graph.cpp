@@ -119,17 +119,15 @@ static int64_t view_elements(const Graph & g, uint32_t i) {
     return t.view_offs <= there && want <= there - t.view_offs ? (int64_t) want : 0;
 }
 
-static ggml_tensor * tensor(Session & s, const Alloc & a, Instance & in, uint32_t i) {
-    const Graph & g = *in.graph;
-    const gc_tensor & d = g.tensors[i];
-    ggml_tensor * t = ggml_new_tensor_1d(in.context, GGML_TYPE_I8,
-                                         d.view_src >= 0 ? view_elements(g, i) : g.elements[i]);
-    t->op = operation(g, i);
-    t->extra = const_cast<Info *>(&g.infos[i]);
-    ggml_format_name(t, "t%u.%u", g.number, i);
-    for (int j = 0; j < GC_MAX_SRC; j++) {
-        t->src[j] = d.src[j] >= 0 ? in.tensors[d.src[j]] : nullptr;
+/* The meta backend works out how a node is spread from its sources; it can't where there are none. */
+static void anchor(ggml_tensor * t, Type & type) {
+    const int needed = t->op == GGML_OP_MUL_MAT ? 2 : 1;
+    for (int j = 0; j < needed; j++) {
+        t->src[j] = t->src[j] ? t->src[j] : meta_anchor(type);
     }
+}
+
+static void set_flags(ggml_tensor * t, const gc_tensor & d) {
     if (d.flags & GC_LAYOUT) {
         t->nb[3] += 1;
     }
@@ -139,93 +137,87 @@ static ggml_tensor * tensor(Session & s, const Alloc & a, Instance & in, uint32_
     if (d.flags & GC_OUTPUT) {
         ggml_set_output(t);
     }
+}
+
+static ggml_tensor * tensor(Session & s, const Alloc & a, Instance & in, Graph & g, uint32_t i) {
+    const gc_tensor & d = g.tensors[i];
+    Type & type = s.types[s.type_of(a, g.tensors[g.root(i)].slot)];
+    if ((d.flags & GC_PREALLOC) && type.meta) {
+        return meta_weights(s, g, type).tensors[i];
+    }
+    ggml_tensor * t = ggml_new_tensor_1d(in.context, GGML_TYPE_I8,
+                                         d.view_src >= 0 ? view_elements(g, i) : g.elements[i]);
+    t->op = operation(g, i);
+    t->extra = const_cast<Info *>(&g.infos[i]);
+    ggml_format_name(t, "t%u.%u", g.number, i);
+    for (int j = 0; j < GC_MAX_SRC; j++) {
+        t->src[j] = d.src[j] >= 0 ? in.tensors[d.src[j]] : nullptr;
+    }
+    set_flags(t, d);
     if (d.flags & GC_PREALLOC) {
-        t->buffer = s.types[s.type_of(a, d.slot)].fixed_buffer;
+        t->buffer = type.fixed_buffer;
         t->data = g.fixed[i];
     }
     if (d.view_src >= 0) {
         t->view_src = in.tensors[d.view_src];
         t->view_offs = d.view_offs;
+    } else if (type.meta && !(d.flags & GC_LEAF)) {
+        anchor(t, type);
     }
     return t;
 }
 
+static void add(Instance & in, ggml_tensor * t, bool leaf, int slot) {
+    (leaf ? in.leaf_slots : in.node_slots).push_back(slot);
+    ggml_build_forward_expand(in.cgraph, t);
+}
+
+static int first_of(const Session & s, const Alloc & a, int type) {
+    int slot = 0;
+    while (s.type_of(a, slot) != type) {
+        slot++;
+    }
+    return slot;
+}
+
+/* Leafs first, then nodes, each in the definition's order. */
+static void add_all(Session & s, const Alloc & a, const Graph & g, Instance & in) {
+    for (int slot = 0; slot < a.n_slots; slot++) {
+        Type & type = s.types[s.type_of(a, slot)];
+        if (type.meta && slot == first_of(s, a, type.index)) { /* a type may be listed twice */
+            add(in, meta_anchor(type), true, slot);
+        }
+    }
+    for (uint32_t leafs = 2; leafs-- > 0;) {
+        for (uint32_t i = 0; i < g.tensors.size(); i++) {
+            if (g.is(i, GC_LEAF) == (leafs == 1)) {
+                add(in, in.tensors[i], leafs == 1, g.tensors[g.root(i)].slot % a.n_slots);
+            }
+        }
+    }
+}
+
 static bool placed_outside(const Graph & g, uint32_t i) { return g.is(g.root(i), GC_PREALLOC); }
 
-std::unique_ptr<Instance> build(Session & s, const Alloc & a, const Graph & g) {
-    auto in = std::make_unique<Instance>();
-    const uint32_t n = (uint32_t) g.tensors.size(), size = n ? n : 1;
+std::shared_ptr<Instance> build(Session & s, const Alloc & a, Graph & g) {
+    auto in = std::make_shared<Instance>();
+    const uint32_t n = (uint32_t) g.tensors.size(), size = n + GC_MAX_TYPES;
     in->graph = &g;
     in->memory.resize(n * ggml_tensor_overhead() + ggml_graph_overhead_custom(size, false));
     ggml_init_params params = {in->memory.size(), in->memory.data(), true};
     in->context = ggml_init(params);
     in->cgraph = ggml_new_graph_custom(in->context, size, false);
     for (uint32_t i = 0; i < n; i++) {
-        in->tensors.push_back(tensor(s, a, *in, i));
-        std::vector<int> & slots = g.is(i, GC_LEAF) ? in->leaf_slots : in->node_slots;
-        slots.push_back(g.tensors[g.root(i)].slot % a.n_slots);
+        in->tensors.push_back(tensor(s, a, *in, g, i));
     }
-    for (uint32_t leafs = 2; leafs-- > 0;) { /* leafs first, then nodes, each in the definition's order */
-        for (uint32_t i = 0; i < n; i++) {
-            if (g.is(i, GC_LEAF) == (leafs == 1)) {
-                ggml_build_forward_expand(in->cgraph, in->tensors[i]);
-            }
-        }
-    }
+    add_all(s, a, g, *in);
     for (uint32_t i = 0; a.sched && i < n; i++) {
         if (!placed_outside(g, i)) {
             const int slot = g.tensors[g.root(i)].slot % a.n_slots;
-            ggml_backend_sched_set_tensor_backend(a.sched, in->tensors[i], &a.backends[slot]->ggml);
+            ggml_backend_sched_set_tensor_backend(a.sched, in->tensors[i], a.backends[slot]);
         }
     }
     return in;
-}
-
-/* Where address p is, seen from allocator a: the chunk is counted among its buffers of the type. */
-static gc_place place_of(const Session & s, const Alloc & a, const void * p) {
-    const Buffer * b = s.at(p);
-    if (!b) {
-        return {-1, -1, 0};
-    }
-    int32_t chunk = 0;
-    for (const Buffer * other : s.live) {
-        chunk += other->type == b->type && other->pool == b->pool && other->serial < b->serial;
-    }
-    if (b->pool != a.pools[b->type]) {
-        return {-1, -1, 0}; /* somebody else's memory */
-    }
-    return {b->type, chunk, (uint64_t) (static_cast<const uint8_t *>(p) - b->base)};
-}
-
-static void uses(const Session & s, Instance & in, const ggml_tensor * t, uint64_t size) {
-    const Buffer * b = size ? s.at(t->data) : nullptr;
-    if (b) {
-        in.serials.push_back(b->serial);
-    }
-}
-
-/* Records places, and the buffers used (the scheduler's copies included), once `in` is bound. */
-void locate(Session & s, const Alloc & a, Instance & in) {
-    const Graph & g = *in.graph;
-    in.places.clear();
-    in.serials.clear();
-    for (uint32_t i = 0; i < g.tensors.size(); i++) {
-        const gc_tensor & d = g.tensors[i];
-        if (placed_outside(g, i)) {
-            in.places.push_back({-1, 0, 0});
-        } else if (d.size == 0 && (d.pad == 0 || d.view_src >= 0)) {
-            in.places.push_back({s.type_of(a, g.tensors[g.root(i)].slot), 0, 0});
-        } else {
-            in.places.push_back(place_of(s, a, in.tensors[i]->data));
-            uses(s, in, in.tensors[i], d.size);
-        }
-        for (int j = 0; j < GC_MAX_SRC; j++) {
-            const ggml_tensor * src = in.tensors[i]->src[j];
-            if (d.src[j] >= 0 && src && !src->extra) {
-                uses(s, in, src, g.tensors[d.src[j]].size);
-            }
-        }
-    }
 }
 
 } // namespace gc

@@ -3,75 +3,117 @@
  * sets GC_HAVE_PAIR or GC_HAVE_GROUP.
  */
 #include "sharing.h"
+#include "probe.h"
+
+GC_PROBE(gc_overlay_gallocr)
 
 namespace gc {
 
-#if defined(GC_HAVE_PAIR) || defined(GC_HAVE_GROUP)
-static bool has_type(const Session & s, const Alloc & a, int type) {
-    for (int i = 0; i < a.n_slots; i++) {
-        if (s.type_of(a, i) == type) {
-            return true;
-        }
-    }
-    return false;
-}
-#endif
+static Readings plus(Readings a, const Readings & b) { return {a.generation + b.generation, a.shrink + b.shrink}; }
 
 #if defined(GC_HAVE_PAIR)
 
-uint64_t sharing_capability() { return GC_CAP_RESIZABLE; }
+uint64_t sharing_capability() { return GC_CAP_RESIZABLE | GC_CAP_REMAKE; }
 
-struct State { uint64_t generation = 0, shrink = 0; };
-
-/* C5: a scheduler is asked itself, not the allocator in it. */
-static State state(const Alloc & a) {
-    State r;
-    if (a.sched) {
-        ggml_backend_sched_get_buffer_state(a.sched, &r.generation, &r.shrink);
-    } else {
-        ggml_gallocr_get_resizable_state(a.plain, &r.generation, &r.shrink);
-    }
+static Readings state(ggml_gallocr_t g) {
+    Readings r;
+    ggml_gallocr_get_resizable_state(g, &r.generation, &r.shrink);
     return r;
 }
 
-uint64_t generation(const Alloc & a) { return state(a).generation; }
-uint64_t shrink_generation(const Alloc & a) { return state(a).shrink; }
+static Readings state(ggml_backend_sched_t s) {
+    Readings r;
+    ggml_backend_sched_get_buffer_state(s, &r.generation, &r.shrink);
+    return r;
+}
+
+/* A scheduler does not show its allocator; the overlay's does. */
+template <class S> static Readings behind(S sched) {
+    if constexpr (has_gc_overlay_gallocr<S>) {
+        return state(call_gc_overlay_gallocr(sched));
+    }
+    return state(sched);
+}
+
+Readings readings(const Alloc & a) { return plus(a.sched ? behind(a.sched) : state(a.plain), a.past); }
+
+Readings sched_readings(const Alloc & a) { return a.sched ? plus(state(a.sched), a.past) : Readings(); }
 
 static bool attach(Alloc & a, const Alloc * owner) {
     return a.sched ? ggml_backend_sched_set_resizable(a.sched, owner ? owner->sched : nullptr)
                    : ggml_gallocr_set_resizable(a.plain, owner ? owner->plain : nullptr);
 }
 
+bool become_owner(Alloc & a) { return attach(a, nullptr); }
+
+bool become_borrower(Session & s, Alloc & a, Alloc & owner) {
+    if (!attach(a, &owner)) {
+        return false;
+    }
+    for (int t = 0; t < (int) s.setup.n_types; t++) {
+        if (has_type(s, a, t) && has_type(s, owner, t)) {
+            a.pools[t] = owner.pools[t];
+        }
+    }
+    return true;
+}
+
+bool rejoin(Session &, Alloc &, const std::shared_ptr<Group> &) { return false; }
+
 int32_t own(Session &, Alloc & a) {
-    const bool ok = attach(a, nullptr);
-    a.role |= ok;
-    return ok ? GC_DONE : GC_REFUSED;
+    if (!become_owner(a)) {
+        return GC_REFUSED;
+    }
+    a.role = a.owner = true;
+    return GC_DONE;
+}
+
+/* A borrower that is behind is still its owner's (R14), though the tree has not been told of the new one. */
+static bool is_taken(const Session & s, const Alloc & owner) {
+    for (const Alloc & a : s.allocs) {
+        if (a.live && a.behind && a.lender == owner.index) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int32_t borrow(Session & s, Alloc & a, Alloc & owner) {
     if ((a.sched != nullptr) != (owner.sched != nullptr)) {
         return GC_MISUSE; /* nothing that could be called */
     }
-    if (!attach(a, &owner)) {
+    if (is_taken(s, owner)) {
+        return GC_REFUSED;
+    }
+    a.past = owner.past;
+    if (!become_borrower(s, a, owner)) {
+        a.past = {};
         return GC_REFUSED;
     }
     a.role = true;
-    for (int t = 0; t < (int) s.setup.n_types; t++) {
-        if (has_type(s, a, t) && has_type(s, owner, t)) {
-            a.pools[t] = owner.pools[t];
-        }
-    }
+    a.lender = owner.index;
     return GC_DONE;
 }
 
-int32_t shrink(Alloc & a) {
-    if (!a.role) {
-        return GC_MISUSE;
-    }
+void shrink(Alloc & a) {
     if (a.sched) {
         ggml_backend_sched_request_buffer_shrink(a.sched);
     } else {
         ggml_gallocr_request_shrink(a.plain);
+    }
+}
+
+/* Both see a request that starts (R8), also a borrower of which the tree does not know yet. */
+int32_t request_shrink(Session & s, Alloc & a) {
+    if (!a.role) {
+        return GC_MISUSE;
+    }
+    const uint64_t before = shrink_generation(a);
+    shrink(a);
+    for (Alloc & other : s.allocs) {
+        if (other.live && other.behind && other.lender == a.index) {
+            other.past.shrink += shrink_generation(a) - before;
+        }
     }
     return GC_DONE;
 }
@@ -90,20 +132,18 @@ Group::~Group() {
     }
 }
 
-uint64_t generation(const Alloc & a) {
+Readings readings(const Alloc & a) {
     if (!a.group) {
-        return 0;
+        return a.past;
     }
-    return a.sched ? ggml_backend_sched_shared_buffers_generation(a.sched)
-                   : ggml_gallocr_shared_buffers_generation(handle(a));
+    return plus({ggml_gallocr_shared_buffers_generation(handle(a)), ggml_gallocr_shared_buffers_plan_generation(handle(a))}, a.past);
 }
 
-uint64_t shrink_generation(const Alloc & a) {
-    if (!a.group) {
-        return 0;
+Readings sched_readings(const Alloc & a) {
+    if (!a.sched || !a.group) {
+        return {};
     }
-    return a.sched ? ggml_backend_sched_shared_buffers_plan_generation(a.sched)
-                   : ggml_gallocr_shared_buffers_plan_generation(handle(a));
+    return plus({ggml_backend_sched_shared_buffers_generation(a.sched), ggml_backend_sched_shared_buffers_plan_generation(a.sched)}, a.past);
 }
 
 /* Joining has no result: what it must not be called for is refused here (R1). A reservation
@@ -116,14 +156,27 @@ static bool may_join(const Session & s, const Alloc & a) {
     return !a.group && !a.reserved && !holds;
 }
 
-static void join(Alloc & a, std::shared_ptr<Group> group) {
+static void join(Session & s, Alloc & a, std::shared_ptr<Group> group) {
     a.group = std::move(group);
     a.role = true;
+    for (int t = 0; t < (int) s.setup.n_types; t++) {
+        if (has_type(s, a, t)) {
+            a.pools[t] = a.group->pools[t];
+        }
+    }
     if (a.sched) {
         ggml_backend_sched_set_shared_buffers(a.sched, handle(a));
     } else {
         ggml_gallocr_set_shared_buffers(a.plain, handle(a));
     }
+}
+
+bool become_owner(Alloc &) { return false; }
+bool become_borrower(Session &, Alloc &, Alloc &) { return false; }
+
+bool rejoin(Session & s, Alloc & a, const std::shared_ptr<Group> & group) {
+    join(s, a, group);
+    return true;
 }
 
 int32_t own(Session & s, Alloc & a) {
@@ -135,7 +188,7 @@ int32_t own(Session & s, Alloc & a) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         group->pools[t] = a.pools[t];
     }
-    join(a, group);
+    join(s, a, group);
     a.founder = true;
     return GC_DONE;
 }
@@ -161,35 +214,38 @@ int32_t borrow(Session & s, Alloc & a, Alloc & owner) {
     if (!as_in_a_pair(s, a, owner)) {
         return GC_MISUSE;
     }
-    join(a, owner.group);
-    for (int t = 0; t < (int) s.setup.n_types; t++) {
-        if (has_type(s, a, t)) {
-            a.pools[t] = a.group->pools[t];
-        }
-    }
+    join(s, a, owner.group);
     return GC_DONE;
 }
 
-int32_t shrink(Alloc & a) {
-    if (!a.group) {
-        return GC_MISUSE;
-    }
+void shrink(Alloc & a) {
     if (a.sched) {
         ggml_backend_sched_request_shared_buffer_shrink(a.sched);
     } else {
         ggml_gallocr_shared_buffers_request_shrink(handle(a));
     }
+}
+
+int32_t request_shrink(Session &, Alloc & a) {
+    if (!a.group) {
+        return GC_MISUSE;
+    }
+    shrink(a);
     return GC_DONE;
 }
 
 #else
 
 uint64_t sharing_capability() { return 0; }
-uint64_t generation(const Alloc &) { return 0; }
-uint64_t shrink_generation(const Alloc &) { return 0; }
+Readings readings(const Alloc &) { return {}; }
+Readings sched_readings(const Alloc &) { return {}; }
+bool     become_owner(Alloc &) { return false; }
+bool     become_borrower(Session &, Alloc &, Alloc &) { return false; }
+bool     rejoin(Session &, Alloc &, const std::shared_ptr<Group> &) { return false; }
 int32_t  own(Session &, Alloc &) { return GC_MISUSE; }
 int32_t  borrow(Session &, Alloc &, Alloc &) { return GC_MISUSE; }
-int32_t  shrink(Alloc &) { return GC_MISUSE; }
+int32_t  request_shrink(Session &, Alloc &) { return GC_MISUSE; }
+void     shrink(Alloc &) {}
 
 #endif
 

@@ -1,9 +1,14 @@
 /* subject.h: the parts of the ggml subject and what they share.
  *
  *   arena.cpp    memory whose addresses are never used twice
- *   device.cpp   our buffer types, buffers, devices and backends, as ggml sees them
+ *   device.cpp   our buffers, buffer types and devices, as ggml sees them
+ *   stream.cpp   our backends: work that is queued, and done when somebody waits
+ *   meta.cpp     buffer types over several devices, by the tree's meta backend
  *   oracle.cpp   what a node does when it is computed, and what is checked around it
  *   graph.cpp    graph definitions, and the ggml graphs built from them
+ *   bound.cpp    where the tensors of a bound graph are
+ *   make.cpp     allocators and schedulers: made, freed, made anew
+ *   sharing.cpp  owners and borrowers, by whatever a tree offers for them
  *   drive.cpp    the tree's public interface, called for each operation
  *   adapter.cpp  gallocheck.h
  */
@@ -21,6 +26,8 @@
 #include GC_EXTRA_HEADER
 #endif
 
+#include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,16 +35,22 @@ namespace gc {
 
 struct Session;
 struct Graph;
+struct Weights;
+struct Alloc;
+
+constexpr int max_parts = GC_MAX_TYPES; /* devices of a meta type */
 
 /* One device allocation. Records outlive the memory, so that a second free is noticed. */
 struct Buffer {
     Session * session;
-    int       type;
-    int       pool;    /* which allocators use it: those whose pool for the type is this one */
+    int       type;    /* whose it is; of a part of a meta type's buffer: the meta type */
+    int       device;  /* whose memory it is */
+    int       part;    /* which of the meta type's devices, from 0 */
+    int       pool;    /* which allocators use it: those whose pool for the type is this one; -1: not counted */
     uint64_t  serial;  /* counts up; never used twice */
     uint8_t * base;
     uint64_t  asked, real, mapped; /* as asked for, rounded to granularity, rounded to pages */
-    uint32_t  busy = 0;            /* bit: backend with work in flight on it */
+    uint32_t  in_flight = 0;       /* pieces of queued work that touch it */
     bool      live = true;
 };
 
@@ -62,6 +75,15 @@ struct Info {
     uint32_t      index;
 };
 
+/* The preallocated leafs of one graph on one meta type, in a buffer of the tree's. */
+struct Weights {
+    ~Weights();
+    ggml_context *             context = nullptr;
+    ggml_backend_buffer_t      buffer = nullptr;
+    std::vector<ggml_tensor *> tensors; /* by index; NULL where it is no such leaf */
+    std::vector<uint8_t *>     where[max_parts]; /* by index: the address on each device */
+};
+
 /* A graph as defined, with all that follows from it alone. */
 struct Graph {
     uint32_t               number = 0;
@@ -70,6 +92,7 @@ struct Graph {
     std::vector<Info>      infos;
     std::vector<uint8_t *> fixed;    /* memory of preallocated leafs */
     std::vector<int64_t>   elements; /* what ggml is told about sizes */
+    std::map<int, std::unique_ptr<Weights>> weights; /* by meta type: the preallocated leafs on it */
 
     uint32_t root(uint32_t i) const { return tensors[i].view_src >= 0 ? tensors[i].view_src : i; }
     bool     is(uint32_t i, uint32_t flag) const { return (tensors[i].flags & flag) != 0; }
@@ -88,13 +111,46 @@ struct Instance {
     std::vector<gc_place> places;
     std::vector<uint64_t> serials; /* of the buffers that it uses */
     uint64_t              generation = 0;
+    std::vector<int>      parts; /* of each tensor: on how many devices it is */
+    std::vector<uint8_t *> where[max_parts];   /* of each tensor: its address there */
+    std::vector<std::pair<uint8_t *, uint32_t>> copies; /* a scheduler's, on simple types, with what is copied */
+};
+
+/* A piece of work, by value: what it was launched with stays as it was, whatever ggml does to its tensors. */
+struct Work {
+    enum Kind { node, copy, wait } kind = node;
+    const Graph * graph = nullptr;
+    uint32_t      index = 0;            /* the tensor computed, or copied */
+    int           part = 0;             /* which device of a meta type computes it */
+    uint8_t *     to = nullptr;
+    uint8_t *     from[GC_MAX_SRC] = {};
+    bool          copied[GC_MAX_SRC] = {}; /* the source is a scheduler's copy: it holds what the first device has */
+    struct Stream * other = nullptr;    /* wait: for this stream to have done so much */
+    uint64_t      until = 0;
+    std::vector<Buffer *> buffers;      /* those that it touches */
+};
+
+/* Work in order; none is done before somebody waits for it. */
+struct Stream {
+    std::deque<Work> queue;
+    uint64_t         queued = 0, done = 0;
 };
 
 struct Backend {
     ggml_backend ggml;
     Session *    session;
-    int          type;
-    uint32_t     bit; /* in Buffer::busy */
+    int          part;
+    Stream *     stream;
+    bool         at_once; /* a host's: work is done when it is queued */
+    bool         first;   /* of its scheduler */
+};
+
+/* A meta type's device j, as ggml sees it. */
+struct Part {
+    struct Type *            type;
+    int                      number, device;
+    ggml_backend_buffer_type memory;
+    ggml_backend_device      ggml;
 };
 
 /* A shared group (GC_CAP_GROUP); freed with its last member. */
@@ -104,20 +160,37 @@ struct Group {
     int    pools[GC_MAX_TYPES];
 };
 
+/* What a caller adds to a reading where it put a new allocator in the place of an old one. */
+struct Readings { uint64_t generation = 0, shrink = 0; };
+
+/* A caller's books on one allocator: what it made, and what it is bound to. */
 struct Alloc {
     bool                 live = false;
     int                  index = 0, config = 0, n_slots = 0;
+    bool                 by_sched = false;
     ggml_gallocr_t       plain = nullptr; /* one of the two */
     ggml_backend_sched_t sched = nullptr;
-    std::vector<std::unique_ptr<Backend>> backends; /* sched: one a slot */
+    uint64_t             nodes = 0;       /* sched: tensors that it is made for, 0: any number */
+    uint64_t             made_for = 0;    /* sched: what the tree was told */
+    std::vector<std::unique_ptr<Backend>> own; /* our backends */
+    std::vector<ggml_backend_t> backends;      /* sched: one a slot, at times a host's behind them; plain: the computing one */
+    std::vector<ggml_backend_t> metas;         /* those of them that the tree made */
+    std::map<std::pair<int, int>, std::unique_ptr<Stream>> streams; /* by type and part */
     int                       pools[GC_MAX_TYPES];
-    bool                      role = false; /* owner, borrower, or member of a group */
+    bool                      role = false;  /* owner, borrower, or member of a group */
+    bool                      owner = false;
+    int                       lender = -1;   /* of a borrower: its owner, -1: gone */
+    bool                      behind = false; /* R14: its owner was made anew, it has not reserved since */
+    Readings                  past;
     bool                      reserved = false;
+    const Graph *             planned = nullptr; /* what was reserved last, where that succeeded */
     std::shared_ptr<Group>    group;
     bool                      founder = false; /* made the group */
-    std::unique_ptr<Instance> bound;
+    std::shared_ptr<Instance> bound;
     bool                      lapsed = false;    /* sched: it has dropped the bound graph: allocate again */
-    const Graph *             forgotten = nullptr; /* sched: what was bound before a reset (C4) */
+    std::shared_ptr<Instance> flying;            /* sched: what was launched last and not waited for */
+
+    bool in_flight() const;
 };
 
 /* State of the operation that runs. */
@@ -127,9 +200,12 @@ struct Running {
     uint64_t allocations = 0;
     bool     failed = false; /* the device refused an allocation */
     Alloc *  alloc = nullptr;
-    bool     async = false;
+    int32_t  kind = 0;
+    bool     uncounted = false; /* memory for weights: of no device */
     const Instance *  lazy = nullptr; /* plain leafs of this graph are written by their first reader */
-    std::vector<bool> written;
+    std::vector<bool> written[max_parts];
+    std::vector<Buffer *> * named = nullptr;   /* buffers that ggml reset, in order (meta.cpp) */
+    std::vector<uint8_t *> * set_at = nullptr; /* where ggml set tensors, in order */
     uint32_t trouble = 0;
     int32_t  bad_node = -1, bad_src = -1;
     uint64_t bad_offset = 0;
@@ -142,9 +218,18 @@ struct Type {
     int                      index;
     gc_type                  spec;
     uint64_t                 used = 0;
-    ggml_backend_buffer_type device, fixed; /* accounted memory; memory of preallocated leafs */
-    ggml_backend_device      accelerator, cpu;
+    /* of a simple type */
+    Part                     own;
+    ggml_backend_device      cpu;   /* the same device as a host: a scheduler's last */
+    ggml_backend_buffer_type fixed; /* memory of preallocated leafs */
     ggml_backend_buffer_t    fixed_buffer = nullptr;
+    /* of a meta type */
+    int                      n_parts = 0;
+    Part                     parts[max_parts];
+    ggml_backend_dev_t       meta = nullptr;
+    std::unique_ptr<Weights> anchor; /* what a node without sources reads */
+
+    ggml_backend_buffer_type_t memory(); /* what allocators are given */
 };
 
 struct Session {
@@ -157,37 +242,72 @@ struct Session {
     std::vector<std::unique_ptr<Graph>>  graphs;
     std::vector<uint64_t>                huge; /* sizes that ggml's integers can't hold */
     Alloc    allocs[GC_MAX_ALLOCS];
-    Backend  host; /* computes for plain allocators */
+    Stream   host_stream;
+    Backend  host;    /* computes for plain allocators */
+    Type     nowhere; /* a scheduler ends with a host's backend, which has no memory where a meta type is last */
     int      n_pools = 0;
     Running  run;
 
     int    type_of(const Alloc & a, int32_t slot) const;
+    bool   is_meta(int type) const { return types[type].n_parts > 0; }
     Buffer * at(const void * address) const; /* the live buffer that holds it, or NULL */
 };
 
 /* device.cpp */
 void device_init(Session * s);
-void backend_init(Backend & b, Session * s, int type, bool cpu, uint32_t bit);
 void device_done(Session * s);
+const Info * info_of(const Session & s, const ggml_tensor * t); /* of a scheduler's copy: of what it copies */
+bool is_copy(const ggml_tensor * t);
+void part_init(Part & p, Type & t, int number, int device);
+
+/* stream.cpp */
+void backend_init(Backend & b, Session * s, ggml_backend_dev_t device, Stream * stream, bool at_once);
+ggml_backend_t backend_for(ggml_backend_dev_t device, const char * params); /* of the allocator being made; the tree frees it */
+void run_everything(Session & s);
+void device_events(ggml_backend_device & d); /* what a device needs for events */
+bool is_ours(ggml_backend_t b);
+
+/* meta.cpp */
+uint64_t meta_capability(); /* GC_CAP_META, or 0 */
+bool     meta_sane(const gc_setup & s, const gc_type & t);
+void     meta_init(Session * s, Type & t);
+void     meta_done(Type & t);
+ggml_backend_t meta_backend(Type & t);
+ggml_tensor * meta_anchor(Type & t); /* a weight of one byte, for nodes without sources */
+const Weights & meta_weights(Session & s, Graph & g, Type & t);
+std::vector<Buffer *> meta_parts(Session & s, ggml_backend_buffer_t buffer); /* its simple buffers, device by device */
+uint64_t meta_offset(const ggml_tensor * t); /* of a tensor in its meta buffer */
+uint64_t part_value(uint64_t value, int part);
 
 /* oracle.cpp */
-void compute_node(Session & s, const Backend & b, ggml_tensor * node);
-void before_compute(Session & s, Instance & in, bool all_leafs);
+void compute(Session & s, const Work & w);
+void copy_bytes(const Graph & g, uint32_t i, uint8_t * to, const uint8_t * from);
+void before_compute(Session & s, const Instance & in, bool all_leafs);
 uint64_t after_compute(Session & s, const Instance & in); /* digest */
 void scramble(const Instance & in);
 void check_guard(Session & s, const Buffer & b);
 
 /* graph.cpp */
 int32_t define(Session & s, const gc_tensor * tensors, uint32_t n);
-std::unique_ptr<Instance> build(Session & s, const Alloc & a, const Graph & g);
+std::shared_ptr<Instance> build(Session & s, const Alloc & a, Graph & g);
+
+/* bound.cpp */
 void locate(Session & s, const Alloc & a, Instance & in);
+
+/* make.cpp */
+int32_t make(Session & s, Alloc & a, int config, bool by_sched, uint64_t nodes);
+void    release(Session & s, Alloc & a);
+int32_t remake(Session & s, Alloc & a);                       /* R14 */
+bool    enlarge(Session & s, Alloc & a, const Graph & g);     /* C3: a scheduler that is large enough for the graph */
+bool    catch_up(Session & s, Alloc & a);                     /* R14: a borrower that is behind follows its owner */
+bool    has_type(const Session & s, const Alloc & a, int type);
+bool    partner_in_flight(const Session & s, const Alloc & a);
 
 /* drive.cpp */
 constexpr uint32_t none = UINT32_MAX;
 uint64_t capabilities();
 bool can_measure();
 int32_t drive(Session & s, const gc_op & op, gc_obs & obs);
-void release(Session & s, Alloc & a);
 void observe(Session & s, Alloc & a, gc_obs & obs);
 
 } // namespace gc

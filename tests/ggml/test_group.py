@@ -60,8 +60,8 @@ def two(*ops: Op, flags: OpFlag = PLAIN) -> list[Op]:
 
 def test_subject(group: Path) -> None:
     library = Library(group)
-    assert library.capabilities == Cap.PLAN | Cap.SCHED | Cap.GROUP
-    assert library.describe == "ggml 0.15.3, shared group"
+    assert library.capabilities == Cap.PLAN | Cap.SCHED | Cap.GROUP | Cap.META
+    assert library.describe == "ggml 0.15.3, shared group, meta backend"
     assert resolve("ggml-group", None, lambda _: None).library == str(group)
 
 

@@ -58,13 +58,14 @@ def everything(library: Path) -> None:
 
 def test_pinned_tree_computes_what_the_graph_says(plain: Path) -> None:
     library = Library(plain)
-    assert library.capabilities == Cap.PLAN | Cap.SCHED
-    assert library.describe == "ggml 0.15.3"
+    assert library.capabilities == Cap.PLAN | Cap.SCHED | Cap.META
+    assert library.describe == "ggml 0.15.3, meta backend"
     everything(plain)
 
 
 def test_overlay_computes_what_the_graph_says(resizable: Path) -> None:
-    assert Library(resizable).capabilities == Cap.PLAN | Cap.SCHED | Cap.RESIZABLE
+    also = Cap.RESIZABLE | Cap.REMAKE | Cap.META
+    assert Library(resizable).capabilities == Cap.PLAN | Cap.SCHED | also
     everything(resizable)
 
 
@@ -150,17 +151,20 @@ def test_replaced_buffers_make_a_graph_stale(plain: Path) -> None:
     assert [o.status for o in seen][-2:] == [STALE, MISUSE]
 
 
-@pytest.mark.parametrize("flags", [OpFlag(0), SCHED])
-def test_unchecked_use_of_freed_memory_faults(plain: Path, flags: OpFlag) -> None:
-    ops = (
-        op(NEW, flags=flags),
-        op(ALLOC, graph=0),
-        op(RESERVE, graph=1),
-        op(COMPUTE, flags=OpFlag.UNCHECKED),
-    )
+def test_unchecked_use_of_freed_memory_faults(plain: Path) -> None:
+    ops = (op(NEW), op(ALLOC, graph=0), op(RESERVE, graph=1), op(COMPUTE, flags=OpFlag.UNCHECKED))
     with Worker(plain) as worker:
         run = worker.run(Trace(SETUP, (node(10), node(1000)), ops))
     assert run.death is not None and (run.death.step, run.death.kind) == (3, "fault")
+
+
+def test_unchecked_use_of_what_the_other_role_freed_faults(resizable: Path) -> None:
+    """R12 through schedulers: the owner's graph, after the borrower grew the buffers."""
+    pair = [op(NEW, flags=SCHED), op(Kind.OWN), op(NEW, 1, flags=SCHED), op(Kind.BORROW, 1, other=0)]
+    ops = (*pair, op(ALLOC), op(RESERVE, 1, graph=1), op(COMPUTE, flags=OpFlag.UNCHECKED))
+    with Worker(resizable) as worker:
+        run = worker.run(Trace(SETUP, (node(10), node(1000)), ops))
+    assert run.death is not None and (run.death.step, run.death.kind) == (6, "fault")
 
 
 def test_scheduler_allocates_what_was_reset(plain: Path) -> None:

@@ -21,6 +21,9 @@ bool ggml_backend_sched_set_resizable(ggml_backend_sched_t sched, ggml_backend_s
 void ggml_backend_sched_get_buffer_state(ggml_backend_sched_t sched, uint64_t * generation, uint64_t * shrink_generation);
 void ggml_backend_sched_request_buffer_shrink(ggml_backend_sched_t sched);
 
+/* Not of that interface: the allocator in a scheduler, so that what both read can be compared (C5). */
+ggml_gallocr_t gc_overlay_gallocr(ggml_backend_sched_t sched);
+
 #ifdef __cplusplus
 }
 #endif

@@ -94,3 +94,5 @@ role * sched_role(ggml_backend_sched_t sched) {
     r->sched = sched;
     return r;
 }
+
+extern "C" ggml_gallocr_t gc_overlay_gallocr(ggml_backend_sched_t sched) { return sched->galloc; }
