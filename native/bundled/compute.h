@@ -1,6 +1,6 @@
 // compute.h: runs a bound graph, with its memory as the oracle: every tensor is
 // filled with bytes that follow from the graph alone (gc_oracle.h), and checked
-// before it is read.
+// before it is read. All of it is kernels on a stream (kernels.h).
 #pragma once
 
 #include "gallocr.h"

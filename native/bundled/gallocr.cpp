@@ -64,6 +64,7 @@ addresses address(const gallocr & a, graph & g, uint32_t i) {
     at.parts = a.in->devices[p.type].parts();
     for (int j = 0; j < at.parts; j++) {
         at.part[j] = reinterpret_cast<uint8_t *>(a.buffers.base[p.type][p.chunk][j] + p.offset);
+        at.device[j] = a.in->devices[p.type].on(j);
     }
     return at;
 }

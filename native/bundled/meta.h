@@ -16,6 +16,7 @@ namespace gc {
 struct addresses {
     int parts = 0;
     std::array<uint8_t *, MAX_PARTS> part{};
+    std::array<int, MAX_PARTS> device{-1, -1, -1, -1}; // its ordinal; -1: none
 };
 
 // From the tensors of a bound graph, by index, to where they are. It belongs to one allocator (M2).

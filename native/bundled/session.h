@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulated.h"
 #include "gallocheck.h"
+#include "machine.h"
 #include "pair.h"
 
 namespace gc {
@@ -22,7 +22,7 @@ struct server;     // server.cpp (T)
 
 struct gc_session {
     gc_setup setup;
-    gc::emulated::world * world;
+    gc::machine::world * world;
     std::array<gc::device, GC_MAX_TYPES> devices;
     std::vector<std::unique_ptr<gc::graph>> graphs;
     std::array<gc::gallocr *, GC_MAX_ALLOCS> allocs{};

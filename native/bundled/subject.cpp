@@ -78,7 +78,7 @@ int32_t make_new(gc_session & s, const gc_op & op) {
 
 int32_t set_capacity(gc_session & s, const gc_op & op) {
     if (!knows_type(s, op.other)) return GC_MISUSE;
-    emulated::set_capacity(s.world, op.other, op.value);
+    machine::set_capacity(s.world, op.other, op.value);
     return GC_DONE;
 }
 
@@ -184,7 +184,7 @@ int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
 void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     o = {};
     o.bad_node = o.bad_src = -1;
-    emulated::start_operation(s.world, op.fail_types, op.fail_nth);
+    machine::start_operation(s.world, op.fail_types, op.fail_nth);
     o.status = step(s, op, o);
     const gallocr * a = alloc_of(s, op.alloc);
     if (a && observed(op, o.status)) observe(*a, o);
@@ -194,9 +194,10 @@ void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     context_observe(s, op, o);
     server_observe(s, op, o);
     for (uint32_t t = 0; t < s.setup.n_types; t++) {
-        o.used[t] = emulated::used(s.world, int(t));
+        o.used[t] = machine::used(s.world, int(t));
     }
-    o.allocations = emulated::allocations(s.world);
+    o.allocations = machine::allocations(s.world);
+    if (machine::hazards(s.world) > 0) o.trouble |= GC_FREED_BUSY;
 }
 
 } // namespace
@@ -218,13 +219,15 @@ GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
     using namespace gc;
     if (!setup || !makes_sense(*setup)) return nullptr;
     auto * s = new gc_session{*setup, nullptr, {}, {}};
-    std::array<emulated::device_setup, GC_MAX_TYPES> gpus{};
+    std::array<machine::device_setup, GC_MAX_TYPES> gpus{};
     for (uint32_t t = 0; t < setup->n_types; t++) {
         gpus[t] = {setup->types[t].granularity, setup->types[t].capacity};
-        s->devices[t] = {&emulated::table(), int(t), setup->types[t].granularity, emulated::page(), setup->types[t].meta};
     }
-    s->world = emulated::open(gpus.data(), int(setup->n_types));
-    emulated::enter(s->world);
+    s->world = machine::open(gpus.data(), int(setup->n_types));
+    machine::enter(s->world);
+    for (uint32_t t = 0; t < setup->n_types; t++) {
+        s->devices[t] = {&machine::table(s->world), int(t), setup->types[t].granularity, machine::page(), setup->types[t].meta};
+    }
     sched_open(*s);
     pool_open(*s);
     capture_open(*s);
@@ -235,7 +238,7 @@ GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
 
 GC_EXPORT uint64_t gc_close(gc_session * s) {
     if (!s) return 0;
-    gc::emulated::enter(s->world);
+    gc::machine::enter(s->world);
     gc::server_close(*s);
     gc::context_close(*s);
     gc::capture_close(*s);
@@ -246,9 +249,9 @@ GC_EXPORT uint64_t gc_close(gc_session * s) {
         if (a) gc::free_gallocr(a);
     }
     for (uint32_t t = 0; t < s->setup.n_types; t++) {
-        left += gc::emulated::used(s->world, int(t));
+        left += gc::machine::used(s->world, int(t));
     }
-    gc::emulated::close(s->world);
+    gc::machine::close(s->world);
     delete s;
     return left;
 }
@@ -260,7 +263,7 @@ GC_EXPORT int32_t gc_define(gc_session * s, const gc_tensor * tensors, uint32_t 
 }
 
 GC_EXPORT void gc_run(gc_session * s, const gc_op * ops, gc_obs * obs, uint64_t n, volatile uint64_t * progress) {
-    gc::emulated::enter(s->world);
+    gc::machine::enter(s->world);
     for (uint64_t i = 0; i < n; i++) {
         *progress = i;
         gc::run_one(*s, ops[i], obs[i]);

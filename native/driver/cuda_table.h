@@ -38,11 +38,18 @@ enum : result {
     not_supported = 801,
     capture_unsupported = 900, // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
     capture_invalidated = 901,
-    capture_unmatched = 903,
+    capture_merge = 902,        // two captures would become one
+    capture_unmatched = 903,    // ended on another stream than it began on
+    capture_unjoined = 904,     // a stream that joined it did not come back
+    capture_isolation = 905,    // a captured stream would wait for work outside
+    capture_implicit = 906,     // the legacy stream would wait for a captured one
+    captured_event = 907,       // the event was recorded in a capture: it never happens
+    capture_wrong_thread = 908, // ended by another thread than began it
     illegal_state = 401,
 };
 
 enum : unsigned { stream_non_blocking = 1, event_disable_timing = 2 };
+enum : unsigned { host_portable = 1, host_device_map = 2 }; // CU_MEMHOSTALLOC_...
 enum : int { capture_global = 0, capture_thread_local = 1, capture_relaxed = 2 }; // CUstreamCaptureMode
 enum : int { capture_none = 0, capture_active = 1, capture_status_invalidated = 2 }; // CUstreamCaptureStatus
 
@@ -78,6 +85,7 @@ struct driver {
     // Contexts: mem_get_info speaks of the device of the thread's current one.
     result (*primary_ctx_retain)(context * ctx, int device);
     result (*ctx_set_current)(context ctx);
+    result (*ctx_get_current)(context * ctx);
     result (*mem_get_info)(size_t * free, size_t * total);
 
     // Virtual memory: addresses and physical memory come and go apart.
@@ -99,6 +107,10 @@ struct driver {
     // Memory without virtual addresses of one's own, as the legacy pool takes it.
     result (*mem_alloc)(device_ptr * ptr, size_t size);
     result (*mem_free)(device_ptr ptr);
+
+    // Host memory that kernels reach at the same address. It is no device memory: nothing counts it.
+    result (*mem_host_alloc)(void ** ptr, size_t size, unsigned flags);
+    result (*mem_free_host)(void * ptr);
 
     // Streams and events: work of one stream runs in order, and later than its launch.
     result (*ctx_synchronize)();
@@ -124,6 +136,7 @@ struct driver {
     result (*stream_begin_capture)(stream s, int mode);
     result (*stream_end_capture)(stream s, graph * g);
     result (*stream_is_capturing)(stream s, int * status);
+    result (*thread_exchange_capture_mode)(int * mode); // what the thread may call while captures go on
     result (*graph_instantiate)(graph_exec * e, graph g, unsigned long long flags);
     result (*graph_launch)(graph_exec e, stream s);
     result (*graph_exec_destroy)(graph_exec e);

@@ -3,12 +3,17 @@
 // A world is a set of devices with an address space of its own, as a process
 // with GPUs would see it. Addresses are host addresses, so a "kernel" is plain
 // code; they are never given out twice within a world, and whatever is not
-// mapped with access faults. Rules that differ from the real driver:
+// mapped with access faults. Work of a stream is done as late as may be: when
+// somebody waits for it. Rules that differ from the real driver:
 //   - granularity may be as small as a byte: accounting goes by it, mapping by
 //     the host's page;
 //   - one handle is mapped once (a second map answers not_supported);
-//   - of a reservation only the first `backed_max` bytes can be touched.
-// Not thread safe; a thread's calls go to the world that it entered last.
+//   - of a reservation only the first `backed_max` bytes can be touched;
+//   - kernels of every device reach the memory of all;
+//   - memory is taken away from under queued work without an error: that work
+//     is not done then, and counts as a hazard.
+// Several threads may use a world; each thread's calls go to the world that it
+// entered last.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +32,21 @@ struct device_setup {
 struct world;
 
 world * open(const device_setup * devices, int n);
-void close(world * w); // whatever it still holds is gone
-void enter(world * w);
+void close(world * w); // whatever it still holds is gone, work that nobody waited for too
+void enter(world * w); // no context is current then
 const cuda::driver & table();
 
 // Below what is in use nothing is taken away, but nothing more can be had.
 void set_capacity(world * w, int device, uint64_t bytes);
-// Counts allocations from here on; makes the nth (1 is the first; 0: none) and
-// all on the devices in the bit set fail with out_of_memory.
+// Counts allocations and hazards from here on; makes the nth allocation (1 is
+// the first; 0: none) and all on the devices in the bit set fail with out_of_memory.
 void start_operation(world * w, uint32_t fail_devices, int fail_nth);
-uint64_t allocations(const world * w); // tried since start_operation
-uint64_t used(const world * w, int device);
+// What counts as an allocation in this thread: mem_create and mem_alloc, or,
+// while this is on, each of mem_create, mem_map, mem_set_access and mem_alloc.
+void count_steps(world * w, bool on);
+uint64_t allocations(world * w); // tried since start_operation
+uint64_t hazards(world * w);     // times that memory was freed or unmapped under queued work since then
+uint64_t used(world * w, int device);
 uint64_t page(); // the host's page
 
 } // namespace gc::emulated
