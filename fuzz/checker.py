@@ -4,6 +4,7 @@ The subject has run; nothing here calls it but for fresh plans. A trace is judge
 up to its first broken clause: what comes after is a consequence. A difference that no clause
 decides does not end it: the clause that it breaks may show later. The parts:
 
+pairs.py       P, G and R on one step
 ledger.py      the contract's books: who takes part, what is published, what was freed
 spec/          the clauses as predicates over the observed transition
 alloc.py       the bound graph's places, against its lifetimes and the live buffers
@@ -23,21 +24,12 @@ from ..model.records import MAX_CHUNKS, Cap, Kind, Observation, Op, Status, Trac
 from ..model.session import trim
 from ..model.stack import Stack
 from ..native.worker import Run, StepSeen
-from ..spec import resizable
 from ..spec.resizable import Step
-from . import alloc, deaths, exact
-from .applies import applies
+from . import alloc, deaths, exact, pairs
 from .fresh import Fresh
 from .layers import Layer, layers, watches
-from .ledger import Ledger, is_plain
+from .ledger import Ledger
 from .verdict import Verdict
-
-#: what a clause of R says of a plain allocator that has no generations: the clause of G it follows from
-PLAIN = {"R3": "G1", "R4": "G1", "R5": "G1", "R6": "G1", "R9": "G2", "R10": "G2", "R11": "G5"}
-
-
-#: where one fault breaks several clauses, the one that says most of it comes first
-FIRST = {"M1": -1, "P12": 0, "R10": 0, "R11": 0}
 
 
 @dataclass
@@ -181,32 +173,7 @@ class Checker:
         yield from alloc.trouble(op, seen, self.ledger, step)
         if step is None:
             return
-        yield from alloc.plan_rules(op, seen, self.ledger, self.history)
-        if self.ledger.blind or not self.ledger.sure(op):
-            return
-        said = resizable.judge(step)
-        for clause in said.exercised:
-            self.count(clause, step)
-        first = FIRST if step.out.ok else FIRST | {"R3": 2}  # how a failure must end says more than its sizes
-        for clause, part in sorted(said.broken, key=lambda found: first.get(found[0], 1)):
-            name = self.name(clause, step)
-            if applies(name, self.caps):
-                yield name, part
-
-    def name(self, clause: str, step: Step) -> str:
-        """The clause by which a subject is held to a rule; for a plain allocator, of G."""
-        if not is_plain(step.g, step.h):
-            return clause
-        if not self.caps & Cap.EXACT:  # it need not have readings; the harness decides what is outdated
-            return PLAIN.get(clause, "" if clause in ("R7", "R8", "R12") else clause)
-        if clause == "R11":
-            return PLAIN[clause]
-        return clause
-
-    def count(self, clause: str, step: Step) -> None:
-        name = self.name(clause, step)
-        if applies(name, self.caps):
-            self.report.tally[name] += 1
+        yield from pairs.broken(op, seen, step, self.ledger, self.history, self.report.tally)
 
     def verdict(self, sort: str, clause: str, message: str, op: Op) -> Verdict:
         return Verdict(sort, clause, message, self.at, op.kind.name)  # type: ignore[arg-type]

@@ -115,6 +115,18 @@ class Ledger:
             self.settled.add(op.alloc)  # from the next step on; what this one had to do was not known
         return predicted.status, step
 
+    def assume(self, op: Op) -> None:
+        """An operation that is a part of another and not seen by itself: as the reference does it."""
+        self.session.step(op)
+        played = self.session.last
+        if played is None:
+            return
+        pair, model = played.pair, self.session.model
+        before, after = seen_of(model, played.before), seen_of(model, played.after)
+        g = self.pasts.get(pair) or past(len(self.setup.types), self.chunks)
+        self.pasts[pair] = follow(Ints, g, before, played.op, played.out, after)
+        self.seen[pair] = after
+
     def observe(self, op: Op, obs: Observation, shown: Mapping[int, Observation], played: Played) -> Step:
         """The step as it was seen, entered in the books."""
         pair, types = played.pair, len(self.setup.types)
