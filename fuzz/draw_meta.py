@@ -14,4 +14,5 @@ _MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 8))
 def draw_meta(draw: Draw, caps: Cap) -> Trace:
     """Mostly an owner and its borrower; plain allocators at times, and where `caps` has no RESIZABLE."""
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and draw.boolean(0.85)
-    return draw_history(draw, draw_meta_frame(draw), caps, pair=pair, more=_MORE, length=24)
+    sched = bool(caps & Cap.SCHED) and draw.boolean(0.25)
+    return draw_history(draw, draw_meta_frame(draw), caps, pair=pair, sched=sched, more=_MORE, length=24)

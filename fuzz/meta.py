@@ -42,6 +42,7 @@ class Holder:
     """One allocator: its partner, its bound graph, and what has happened to its map."""
 
     config: int
+    by_sched: bool = False
     partner: int | None = None
     borrows: bool = False
     reading: int = 0  # its generation, as last seen
@@ -68,6 +69,7 @@ class Books:
         self.trace, self.fresh = trace, fresh
         self.known: dict[int, Holder] = {}
         self.at = 0
+        self.causes: dict[int, str] = {}  # by operation
 
     def takes(self, op: Op, seen: StepSeen) -> bool:
         return False
@@ -93,7 +95,9 @@ class Books:
 
     def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         h = self.subject_of(op)
-        lost = seen.obs.status == Status.MISUSE  # it says that nothing is bound
+        lost = (
+            seen.obs.status == Status.MISUSE and h is not None and not h.by_sched
+        )  # nothing is bound, it says
         if h is not None and (lost or int(seen.obs.trouble) & WRONG):
             clause = self.cause(op, h)
             if clause and (clause == "M2" or not lost):
@@ -112,6 +116,11 @@ class Books:
 
     def cause(self, op: Op, h: Holder) -> str:
         """M2, M3 or ''; see above."""
+        if self.at not in self.causes:
+            self.causes[self.at] = self.found_out(op, h)
+        return self.causes[self.at]
+
+    def found_out(self, op: Op, h: Holder) -> str:
         assert h.graph is not None
         trace = self.trace
         if h.disturbed:
@@ -138,7 +147,7 @@ class Books:
     def note(self, op: Op, seen: StepSeen) -> None:
         done = seen.obs.status == Status.DONE
         if op.kind == Kind.NEW and done:
-            self.known[op.alloc] = Holder(op.other)
+            self.known[op.alloc] = Holder(op.other, has(op.flags, OpFlag.BY_SCHED))
         for number, look in seen.looks.items():
             if number in self.known and look.status == Status.DONE:
                 self.known[number].reading = look.generation
@@ -151,10 +160,12 @@ class Books:
             self.leave(op.alloc, h)
             return
         h.reading = seen.obs.generation
+        if h.by_sched and op.kind in (Kind.RESERVE, Kind.ALLOC):
+            h.graph = None  # a scheduler forgets it first
         if op.kind == Kind.BORROW and done:
             h.partner, h.borrows, h.attached = op.other, True, h.reading
             self.known[op.other].partner = op.alloc
-        elif op.kind == Kind.ALLOC and done:
+        elif (op.kind == Kind.ALLOC and done) or (op.kind == Kind.COMPUTE and done and h.graph is None):
             h.graph, h.at, h.generation, h.disturbed = op.graph, self.at, h.reading, False
         elif (op.kind in (Kind.RESET, Kind.REMAKE) and done) or seen.obs.status == Status.STALE:
             h.graph = None
