@@ -152,10 +152,8 @@ void bind_by_plan(gallocr & a, graph & g) {
     see_buffers(a);
     address_map & map = next_map(a);
     if (map.size() < g.size()) map.resize(g.size()); // never smaller: no memory is asked for twice
-    a.bound.at.resize(g.size());
     for (uint32_t i = 0; i < g.size(); i++) {
         map[i] = address(a, g, i);
-        a.bound.at[i] = map[i].part[0];
     }
     a.bound.of = &g;
     a.bound.map = &map;

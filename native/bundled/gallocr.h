@@ -23,7 +23,6 @@ struct memory {
 struct bound_graph {
     graph * of = nullptr; // null: nothing is bound
     std::vector<gc_place> places;
-    std::vector<uint8_t *> at;
     const address_map * map = nullptr; // one of its allocator's two
     uint64_t generation = 0; // when it was bound (R12)
 };
