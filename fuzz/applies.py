@@ -44,6 +44,8 @@ def applies(clause: str, caps: Cap) -> bool:
         if clause in ("R1", "R2"):
             return bool(caps & Cap.RESIZABLE)
         return bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    if letter == "S":
+        return bool(caps & Cap.COUNTED)
     if letter == "M":
         return bool(caps & Cap.META)
     if clause in ("C1", "C2"):

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from ..model.records import Cap, Trace
 from ..native.worker import Run, Worker
+from . import counted, differential
 from .checker import Checker, Report
 from .fresh import Fresh
 
@@ -39,7 +40,20 @@ class Judge:
     def judge(self, trace: Trace, anew: bool = False) -> Report:
         """Runs and judges; the report's verdicts are in the order of the trace."""
         run = self.run(trace, anew)
-        return Checker(trace, self.caps, self.fresh).check(run)
+        checker = Checker(trace, self.caps, self.fresh)
+        report = checker.check(run)
+        if differential.concerns(trace, self.caps):
+            self.beside(trace, run, anew, checker, report)
+        return report
+
+    def beside(self, trace: Trace, run: Run, anew: bool, checker: Checker, report: Report) -> None:
+        """S: adds what only the other strategies' runs of the trace show."""
+        left_at = next((x.left_at for x in checker.layers if isinstance(x, counted.Books)), None)
+        more, tally = differential.compare(
+            trace, run, lambda t: self.run(t, anew), self.caps, left_at, checker.at + 1
+        )
+        report.verdicts = differential.merged(report.verdicts, more)
+        report.tally += tally
 
     def close(self) -> None:
         self.worker.close()

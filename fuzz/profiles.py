@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..model.records import Cap, Trace
 from .draw import Draw
+from .draw_counted import draw_counted
 from .draw_meta import draw_meta
 from .draw_pools import draw_pools
 from .generate import PROFILES, Profile, draw_trace
@@ -35,5 +36,6 @@ _LOWER = {
     "sched": (3, Cap.SCHED),
 }
 SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
+SOURCES["counted"] = Source(3, Cap.COUNTED, draw_counted)
 SOURCES["meta"] = Source(3, Cap.META, draw_meta)
 SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
