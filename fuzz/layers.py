@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..model.records import Cap, Op, PoolKind, Strategy, Trace
 from ..native.worker import StepSeen
-from . import counted, meta, pools, scheduled
+from . import counted, meta, pools, scheduled, schedulers
 from .fresh import Fresh
 
 
@@ -36,7 +36,8 @@ class Layer(Protocol):
 
 def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
     """The books of a session; the first layer that takes an operation judges it."""
-    found: list[Layer] = [scheduled.Books(trace, caps, fresh)]
+    behind = schedulers.Books if caps & Cap.EXACT else scheduled.Books
+    found: list[Layer] = [behind(trace, caps, fresh)]
     if trace.setup.strategy != Strategy.PAIR:
         found.append(counted.Books(trace, caps, fresh))
     if trace.setup.pool != PoolKind.NO_POOL:
