@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from ..model.records import Cap, Kind, Trace
-from .draw import Draw
-from .generate import draw_history
+from ..model.records import Cap, Kind, Op, Setup, Trace
+from .draw import Draw, weighted
+from .generate import draw_graphs, draw_history
 from .setups import draw_meta_frame
 
 #: maps and aliases show in what is computed after the other role did something
 _MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 8))
+_MOVES = ((Kind.COMPUTE, 5), (Kind.ALLOC, 3), (Kind.RESERVE, 2), (Kind.FREE, 1))
 
 
 def draw_meta(draw: Draw, caps: Cap) -> Trace:
     """Mostly an owner and its borrower; plain allocators at times, and where `caps` has no RESIZABLE."""
-    pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and draw.boolean(0.85)
+    shares = bool(caps & (Cap.RESIZABLE | Cap.GROUP))
+    if shares and draw.boolean(0.3):
+        return _in_turn(draw)
     sched = bool(caps & Cap.SCHED) and draw.boolean(0.25)
+    pair = shares and draw.boolean(0.85)
     return draw_history(draw, draw_meta_frame(draw), caps, pair=pair, sched=sched, more=_MORE, length=24)
+
+
+def _in_turn(draw: Draw) -> Trace:
+    """Two roles with graphs that stay current for long, on devices without limit."""
+    frame = draw_meta_frame(draw)
+    graphs = draw_graphs(draw, frame)
+
+    def attach() -> list[Op]:
+        return [Op(Kind.NEW, 1, len(frame.configs) - 1), Op(Kind.BORROW, 1, 0), *bind(1)]
+
+    def bind(role: int) -> list[Op]:
+        graph = draw.integer(0, len(graphs) - 1)
+        own[role] = graph
+        return [Op(Kind.RESERVE, role, graph=graph), Op(Kind.ALLOC, role, graph=graph)]
+
+    own = [0, 0]  # the graph that each role planned last
+    ops = [Op(Kind.NEW), Op(Kind.OWN), *bind(0), *attach()]
+    while len(ops) < 24:
+        kind, role = weighted(draw, _MOVES), draw.integer(0, 1)
+        if kind == Kind.FREE:
+            ops += [Op(Kind.FREE, 1), Op(Kind.COMPUTE), *attach()]
+        elif kind == Kind.RESERVE:
+            ops += bind(role)
+        else:
+            ops.append(Op(kind, role, graph=own[role]))
+    return Trace(Setup(frame.types, frame.configs), graphs, tuple(ops))
