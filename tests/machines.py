@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gallocheck.fuzz.checker import Checker
-from gallocheck.fuzz.draw import HypothesisDraw
+from gallocheck.fuzz.draw import Draw, HypothesisDraw
 from gallocheck.fuzz.fresh import Fresh
 from gallocheck.fuzz.generate import draw_graphs
-from gallocheck.fuzz.setups import draw_frame, with_capacities
+from gallocheck.fuzz.setups import Frame, draw_frame, with_capacities
 from gallocheck.fuzz.words import describe_op
 from gallocheck.model.records import Kind, Op, Status, Trace
 from gallocheck.native.binding import Library
@@ -33,10 +33,14 @@ class AllocatorMachine(RuleBasedStateMachine):
 
     pair: ClassVar[bool] = False
 
+    def frame(self, draw: Draw) -> Frame:
+        """Types and configs of an example."""
+        return draw_frame(draw, self.pair)
+
     @initialize(data=st.data())
     def begin(self, data: Any) -> None:
         draw = HypothesisDraw(data.draw)
-        frame = draw_frame(draw, self.pair)
+        frame = self.frame(draw)
         graphs = draw_graphs(draw, frame)
         setup = with_capacities(draw, frame, graphs, 0.5)
         path = library_path("bundled")
