@@ -50,6 +50,8 @@ def applies(clause: str, caps: Cap) -> bool:
         return bool(caps & Cap.META)
     if clause in ("C1", "C2"):
         return bool(caps & Cap.SCHED)
+    if clause in ("C3", "C4"):
+        return bool(caps & Cap.SCHED) and bool(caps & Cap.EXACT)
     if clause == "C5":
         return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
     if letter == "V":

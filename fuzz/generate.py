@@ -43,7 +43,7 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     if profile == "huge":
         return _huge_trace(draw)
     sched = profile == "sched" and bool(caps & Cap.SCHED)
-    pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.5)))
+    pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.65)))
     return draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
 
 
@@ -130,7 +130,7 @@ class _Weights:
             if caps & Cap.REMAKE:
                 base[Kind.REMAKE] = 1
         if sched:
-            base |= {Kind.SYNC: 1, Kind.RESET: 1}
+            base |= {Kind.SYNC: 2, Kind.RESET: 1, Kind.COMPUTE: 4}
         kinds = tuple((kind, w * draw.choice((0, 1, 1, 2, 4))) for kind, w in base.items())
         kinds += ((Kind.RESERVE, 1), (Kind.ALLOC, 1))
         p_fail = draw.choice((0, 0.1, 0.2, 0.4))
@@ -145,6 +145,8 @@ class _Alive:
     role: Kind | None = None  # OWN or BORROW
     used: bool = False
     bound: int | None = None
+    mate: int | None = None  # whom it shares buffers with
+    flying: bool = False  # has work in flight
 
 
 class _History:
@@ -220,16 +222,34 @@ class _History:
         graph = self.draw.integer(0, len(self.graphs) - 1) if kind in GRAPH_KINDS else 0
         if kind == Kind.COMPUTE:
             bound = self.alive[alloc].bound
-            if self.weights.sched:
-                flags = OpFlag.ASYNC if self.draw.boolean(0.4) else _NO_FLAG
-            else:  # without the generation check, memory that is gone is touched (R12 is load-bearing)
-                flags = OpFlag.UNCHECKED if self.draw.boolean(0.03) else _NO_FLAG
-            return Op(kind, alloc, graph=graph if bound is None else bound, flags=flags)
+            compute = Op(kind, alloc, graph=graph if bound is None else bound, flags=self.how(alloc))
+            return self.after_waiting(self.failing(compute) if bound is None else compute)
         return self.failing(Op(kind, alloc, graph=graph))
 
     def new(self, alloc: int, config: int) -> Op:
-        flags = OpFlag.BY_SCHED if self.weights.sched and self.draw.boolean(0.95) else _NO_FLAG
-        return Op(Kind.NEW, alloc, config, flags=flags)
+        if not self.weights.sched or self.draw.boolean(0.05):
+            return Op(Kind.NEW, alloc, config)
+        value = 0  # tensors that it is made for; C3: some graphs have more
+        if self.draw.boolean(0.6):
+            value = max(1, len(self.draw.choice(self.graphs).tensors) - self.draw.choice((0, 0, 1, 3)))
+        return Op(Kind.NEW, alloc, config, flags=OpFlag.BY_SCHED, value=value)
+
+    def how(self, alloc: int) -> OpFlag:
+        """Flags of a compute. Without the generation check memory that is gone is touched (R12 is load-bearing)."""
+        sched, exact = self.weights.sched, bool(self.weights.caps & Cap.EXACT)
+        if sched and self.draw.boolean(0.5):
+            return OpFlag.ASYNC
+        if (exact or not sched) and self.draw.boolean(0.03):
+            return OpFlag.UNCHECKED
+        return _NO_FLAG
+
+    def after_waiting(self, compute: Op) -> Op:
+        """Who computes waits first for its partner (W4): the wait, mostly, and then the compute."""
+        mate = self.alive[compute.alloc].mate
+        if mate not in self.alive or not self.alive[mate].flying or self.draw.boolean(0.1):
+            return compute
+        self.soon.insert(0, compute)
+        return Op(Kind.SYNC, mate)
 
     def partner(self, alloc: int) -> int:
         """An owner mostly; anyone at times."""
@@ -240,9 +260,8 @@ class _History:
 
     def failing(self, op: Op) -> Op:
         """The operation with a failure injected, at times."""
-        if op.kind not in (Kind.RESERVE, Kind.ALLOC, Kind.REMAKE) or not self.draw.boolean(
-            self.weights.p_fail
-        ):
+        kinds = (Kind.RESERVE, Kind.ALLOC, Kind.REMAKE, *((Kind.COMPUTE,) if self.weights.sched else ()))
+        if op.kind not in kinds or not self.draw.boolean(self.weights.p_fail):
             return op
         if self.draw.boolean(0.5):
             return replace(op, fail_nth=self.draw.choice((1, 1, 2, 3, 4)))
@@ -285,11 +304,18 @@ class _History:
         elif op.kind in (Kind.OWN, Kind.BORROW):
             if state.role is None and not state.used:
                 state.role = op.kind
+                if op.kind == Kind.BORROW and op.other in self.alive:
+                    state.mate, self.alive[op.other].mate = op.other, op.alloc
         elif op.kind in (Kind.RESERVE, Kind.ALLOC):
             slots = self.setup.configs[state.config] if state.config < len(self.setup.configs) else ()
             state.used |= op.kind == Kind.RESERVE or len(set(slots)) == 1  # else it is refused
             if op.kind == Kind.ALLOC and not (op.fail_nth or op.fail_types):
                 state.bound = op.graph
+            elif self.weights.sched:
+                state.bound = None
+                state.flying = False
+        elif op.kind in (Kind.COMPUTE, Kind.SYNC):
+            state.flying = bool(op.flags & OpFlag.ASYNC)
         elif op.kind in (Kind.RESET, Kind.REMAKE):
             state.bound = None
 
@@ -302,5 +328,5 @@ class _History:
                 self.soon.append(Op(Kind.MEASURE, op.alloc, graph=self.draw.integer(0, len(self.graphs) - 1)))
             self.soon.append(self.failing(Op(Kind.ALLOC, op.alloc, graph=op.graph)))
         elif op.kind == Kind.ALLOC and self.draw.boolean(self.weights.p_follow):
-            flags = OpFlag.ASYNC if self.weights.sched and self.draw.boolean(0.4) else _NO_FLAG
-            self.soon.append(Op(Kind.COMPUTE, op.alloc, graph=op.graph, flags=flags))
+            compute = Op(Kind.COMPUTE, op.alloc, graph=op.graph, flags=self.how(op.alloc))
+            self.soon.insert(0, self.after_waiting(compute))

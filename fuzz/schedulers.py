@@ -183,7 +183,7 @@ class Books:
         self.follow(op, ask, out, b)
         after = self.view(now.pair if now is not None else pair)
         if op.kind in (Kind.NEW, Kind.BORROW):  # who attaches was not there before
-            before = after
+            before, ask = after, ask._replace(role=out.role)
         above = list(self.rules(before, ask, after, out, n))
         doomed = any(x.doomed for x in self.known.values())
         trouble = [] if doomed else list(self.trouble(obs, stale, wrong))

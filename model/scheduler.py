@@ -198,6 +198,7 @@ class Model:
             ask = op._replace(on=op.on._replace(uses=uses, need=need, clean=True, match=False, other=OWNER))
             gone, _ = self.free(s, me, op)
             plain, _ = self.new(gone, ask)
+            plain = plain._replace(pair=plain.pair._replace(gen=(0, 0), shrink_gen=(0, 0)))
             lent, _ = self.borrow(gone, ask)
             again: State = d.ite(alone, plain, lent)
             return again
