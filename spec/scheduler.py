@@ -194,6 +194,8 @@ def forgetting(p: Step) -> dict[str, Rules]:
     still += [d.all(t.busy[r] == s.busy[r], t.gen[r] == s.gen[r]) for r in ROLES]
     return {"C4": {
         "computing without alloc allocates first": Rule(d.all(p.unbound, out.ok), out.ran == op.graph),
+        "computing without alloc makes room first": Rule(
+            d.all(p.unbound, out.ok, out.allocations == 0), d.all(*map(p.has_room, p.types)), counts=False),
         "computing without alloc is no misuse": Rule(p.unbound, d.any(out.ok, p.refused)),
         "what was bound last is computed": Rule(
             d.all(p.bound, out.ok), out.ran == p.of(p.me, s.meant), counts=False),
