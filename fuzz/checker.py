@@ -9,6 +9,7 @@ ledger.py      the contract's books: who takes part, what is published, what was
 spec/          the clauses as predicates over the observed transition
 alloc.py       the bound graph's places, against its lifetimes and the live buffers
 exact.py       every observation against the reference session (subjects with Cap.EXACT)
+breakdown.py   R13 over all allocators
 deaths.py      which clause an abort, a fault or a hang breaks
 layers.py      schedulers, pools, captured graphs, contexts, server: books of their own
 """
@@ -20,12 +21,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..model import planner
-from ..model.records import MAX_CHUNKS, Cap, Kind, Observation, Op, Status, Trace
+from ..model.records import MAX_CHUNKS, SIZE_MAX, Cap, Kind, Observation, Op, Status, Trace
 from ..model.session import trim
 from ..model.stack import Stack
 from ..native.worker import Run, StepSeen
 from ..spec.resizable import Step
 from . import alloc, deaths, exact, pairs
+from .breakdown import Breakdown
 from .fresh import Fresh
 from .layers import Layer, layers, watches
 from .ledger import Ledger
@@ -77,6 +79,7 @@ class Checker:
         self.open(MAX_CHUNKS)
         self.history = alloc.History()
         self.layers, self.watches = layers(trace, caps, fresh), watches(trace, caps, fresh)
+        self.breakdown = Breakdown(trace, caps)
         self.report = Report()
         self.at = 0
 
@@ -115,6 +118,8 @@ class Checker:
                     rows += fresh.need or fresh.beyond or ()
                     exact_plan = planner.plan(trace.setup.types, slots, trace.graphs[graph])
                     rows += exact_plan.need if exact_plan else ()
+        limited = any(kind.max_size < SIZE_MAX for kind in trace.setup.types)
+        rows += [(0,) * MAX_CHUNKS] if limited and trace.setup.contexts else []
         return max(map(len, rows), default=0) or 1
 
     # -- one step ----------------------------------------------------------------
@@ -134,6 +139,9 @@ class Checker:
             for verdict in self.plain(op, seen):
                 found |= verdict.sort == "broken"
                 yield verdict
+        for clause, message in () if found else self.breakdown.step(op, seen):
+            found = True
+            yield self.verdict("broken", clause, message, op)
         yield from self.exactly(op, seen, found)
 
     def layered(self, layer: Layer | None, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
