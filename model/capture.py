@@ -23,13 +23,14 @@ class State(NamedTuple):
     at: Value  # the allocator whose stream is captured, NOBODY
     taken: Value  # graphs recorded so far
     has: Tree  # [n]           has a captured graph
-    has_gen: Tree  # [n]       generation when it was captured
+    has_gen: Tree  # [n]       the generation that it remembers
     bound: Tree  # [n]         a graph is bound
     bound_gen: Tree  # [n]     generation when it was bound
     gen: Tree  # [n]           generation now
     busy: Tree  # [n]          has work in flight
     mates: Tree  # [n][n]      the two share buffers
     mapped: Tree  # [n]        the pool memory that its captured graph uses is mapped
+    then: Tree  # [n]          history: generation when it was captured
     stale: Tree  # [n]         history: buffers that its captured graph uses were replaced
     trimmed: Tree  # [n]       history: pools of its devices were trimmed since its last capture
 
@@ -69,7 +70,7 @@ class Model:
         """Nothing is captured, nobody shares."""
         off, zero = (False,) * len(self.allocs), (0,) * len(self.allocs)
         mates = (off,) * len(self.allocs)
-        return State(NOBODY, 0, off, zero, off, zero, zero, off, mates, off, off, off)
+        return State(NOBODY, 0, off, zero, off, zero, zero, off, mates, off, zero, off, off)
 
     # -- the step ----------------------------------------------------------------
 
@@ -114,6 +115,10 @@ class Model:
     def put(self, me: Tree, new: Value, row: Tree) -> Tree:
         """The row with `new` for the allocator that acts."""
         return tuple(self.d.ite(m, new, x) for m, x in zip(me, row, strict=True))
+
+    def now(self, me: Tree, s: State, row: Tree) -> Tree:
+        """The row with the present generation for the allocator that acts."""
+        return tuple(self.d.ite(m, g, x) for m, g, x in zip(me, s.gen, row, strict=True))
 
     def shares(self, s: State, me: Tree) -> Tree:
         """[n]: shares buffers with the allocator that acts."""
@@ -164,7 +169,7 @@ class Model:
         over = s._replace(at=NOBODY, taken=0)
         kept = over._replace(
             has=self.put(me, True, s.has), mapped=self.put(me, True, s.mapped),
-            has_gen=tuple(d.ite(m, g, x) for m, g, x in zip(me, s.gen, s.has_gen, strict=True)),
+            has_gen=self.now(me, s, s.has_gen), then=self.now(me, s, s.then),
             stale=self.put(me, False, s.stale), trimmed=self.put(me, False, s.trimmed),
         )  # fmt: skip
         found = d.ite(s.taken > 0, (kept, Out(_DONE)), (over, Out(_REFUSED)))
@@ -211,15 +216,11 @@ class Model:
         binds = d.all(op.kind == int(Kind.ALLOC), done)
         after = after._replace(
             bound=d.ite(binds, self.put(me, True, s.bound), s.bound),
-            bound_gen=d.ite(binds, self.gen_of(me, after), s.bound_gen),
+            bound_gen=d.ite(binds, self.now(me, after, s.bound_gen), s.bound_gen),
         )
         out = Out(d.ite(done, _DONE, _REFUSED), replaced=op.replaces)
         result: tuple[State, Out] = d.ite(refused, (s, Out(_REFUSED)), (after, out))
         return result
-
-    def gen_of(self, me: Tree, s: State) -> Tree:
-        """[n]: `bound_gen` with the present generation for the allocator that acts."""
-        return tuple(self.d.ite(m, g, x) for m, g, x in zip(me, s.gen, s.bound_gen, strict=True))
 
     def frozen(self, s: State) -> Value:
         """Q3: nothing may be replaced or trimmed."""

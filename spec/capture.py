@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 class Past(NamedTuple):
     """What operations and statuses say, before the step."""
 
-    has_gen: Tree  # [n]   generation read when its graph was captured
+    then: Tree  # [n]      generation read when its graph was captured
     mapped: Tree  # [n]    the pool memory of its captured graph is mapped
     trimmed: Tree  # [n]   pools of its devices were trimmed since its last capture
     mates: Tree  # [n][n]  the two share buffers
@@ -74,7 +74,7 @@ def _replays(p: Step) -> Rules:
     d, s, t, g, op, out = p.d, p.s, p.t, p.g, p.op, p.out
     launch = p.kind(Kind.LAUNCH)
     there = d.all(launch, p.mine(s.captured), p.free())
-    older = p.mine(tuple(a != b for a, b in zip(s.gen, g.has_gen, strict=True)))
+    older = p.mine(tuple(a != b for a, b in zip(s.gen, g.then, strict=True)))
     checked, mapped = d.inv(op.unchecked), p.mine(g.mapped)
     dropped = d.all(out.status == int(Status.STALE), d.inv(p.mine(t.captured)))
     current = d.all(there, d.any(op.unchecked, d.inv(older)), mapped, d.inv(op.lent), p.sure)
@@ -132,7 +132,7 @@ def seen(s: State) -> Seen:
 
 
 def of_step(model: Model, s: State, op: CaptureOp, t: State, out: Out) -> dict[str, Rules]:
-    past = Past(s.has_gen, s.mapped, s.trimmed, s.mates)
+    past = Past(s.then, s.mapped, s.trimmed, s.mates)
     return rules(Step(model.d, past, seen(s), op, seen(t), out))
 
 
@@ -143,8 +143,8 @@ def invariants(model: Model, s: State) -> dict[str, Value]:
     return {
         "who is captured": d.all(s.at >= NOBODY, s.at < len(all_), s.taken >= 0),
         "a captured graph's generation tells": d.all(
-            *(d.any(d.inv(s.has[n]), s.has_gen[n] <= s.gen[n]) for n in all_),
-            *(d.any(d.inv(d.all(s.has[n], s.stale[n])), s.has_gen[n] < s.gen[n]) for n in all_),
+            *(d.any(d.inv(s.has[n]), d.all(s.has_gen[n] == s.then[n], s.then[n] <= s.gen[n])) for n in all_),
+            *(d.any(d.inv(d.all(s.has[n], s.stale[n])), s.then[n] < s.gen[n]) for n in all_),
         ),
         "no captured graph after a trim": d.all(
             *(d.any(d.inv(s.trimmed[n]), d.inv(s.has[n])) for n in all_)

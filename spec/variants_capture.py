@@ -32,8 +32,7 @@ class FollowsComputes(Variant):
 
     def compute(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
         t, out = super().compute(s, me, op)
-        now = tuple(self.d.ite(m, g, x) for m, g, x in zip(me, s.gen, s.has_gen, strict=True))
-        return t._replace(has_gen=now), out
+        return t._replace(has_gen=self.now(me, s, s.has_gen)), out
 
 
 class IgnoresPools(Variant):
