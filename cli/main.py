@@ -16,6 +16,7 @@ from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
+from ..scenario.catalogue import UnknownScenario
 from ..spec.clauses import UnknownClause
 from ..spec.prover import NotProved
 from .duration import BadDuration, seconds
@@ -40,6 +41,7 @@ SENTENCES = (
     UnknownClause,
     NotProved,
     BadDuration,
+    UnknownScenario,
 )
 
 SubjectName = Annotated[
@@ -145,6 +147,18 @@ def defects(
     from . import defects as job
 
     raise typer.Exit(job.run(console, find, seconds(time)))
+
+
+@app.command()
+def scenario(
+    names: Annotated[list[str] | None, typer.Argument(help="Scenarios; all if none.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the pictures go.")] = Path("scenarios"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:
+    """Meet the figures of the two documents on simulated devices: measured beside stated, and pictures."""
+    from . import scenario as job
+
+    raise typer.Exit(job.run(console, names or [], out, as_json))
 
 
 @app.command()

@@ -50,7 +50,7 @@ def test_the_kept_data() -> None:
 
 def test_what_is_needed_is_named() -> None:
     """Every distribution that the rooms import is a dependency, and none is there for nothing."""
-    text = "\n".join(p.read_text() for room in ("model", "spec", "native", "fuzz", "cli")
+    text = "\n".join(p.read_text() for room in ("model", "spec", "native", "fuzz", "scenario", "cli")
                      for p in (ROOT / room).rglob("*.py"))  # fmt: skip
     used = set(re.findall(r"^\s*(?:import|from) (\w+)", text, re.M)) - set(sys.stdlib_module_names)
     modules = {"z3-solver": "z3", "scikit-build-core": "scikit_build_core"}

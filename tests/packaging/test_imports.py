@@ -1,4 +1,4 @@
-"""Imports run one way: cli -> fuzz -> {native, spec} -> model, by relative path; the model needs little."""
+"""Imports run one way: cli -> {fuzz, scenario} -> {native, spec} -> model, by relative path; the model needs little."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ BELOW = {
     "spec": {"model"},
     "native": {"model"},
     "fuzz": {"model", "spec", "native"},
-    "cli": {"model", "spec", "native", "fuzz"},
+    "scenario": {"model", "native"},
+    "cli": {"model", "spec", "native", "fuzz", "scenario"},
 }
 #: what each room may use beside the standard library
 OUTSIDE = {
@@ -24,6 +25,7 @@ OUTSIDE = {
     "spec": {"numpy", "z3", "rich"},
     "native": {"numpy", "cffi"},
     "fuzz": {"msgspec", "hypothesis", "numpy"},
+    "scenario": {"matplotlib"},
     "cli": {"typer", "rich"},
 }
 FILES = sorted(p for room in BELOW for p in (ROOT / room).rglob("*.py"))

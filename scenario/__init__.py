@@ -1,0 +1,1 @@
+"""The figures in the seeds, met on simulated devices of those cards' sizes."""
