@@ -7,6 +7,7 @@ from rich.table import Table
 
 from ..fuzz.canary import hunt_for
 from ..fuzz.catalogue import DEFECTS, SCHED_DEFECTS
+from ..spec.clauses import CLAUSES
 
 EVERY = (*DEFECTS, *SCHED_DEFECTS)
 
@@ -24,6 +25,9 @@ def run(console: Console, find: bool, seconds: float) -> int:
             row += [f"{result.seconds:.1f} s" if ok else "[red]missed[/red]", str(result.operations)]
         table.add_row(*row)
     console.print(table)
-    counts = {c: sum(d.clause == c for d in EVERY) for c in dict.fromkeys(d.clause for d in EVERY)}
+    counts = {c.id: sum(d.clause == c.id for d in EVERY) for c in CLAUSES}
     console.print(f"{len(EVERY)} defects; a clause: " + ", ".join(f"{c} {n}" for c, n in counts.items()))
+    few = [c for c, n in counts.items() if n < 2]
+    if few:
+        console.print(f"[yellow]fewer than two:[/yellow] {', '.join(few)}")
     return 1 if missed else 0

@@ -16,6 +16,8 @@ from rich.table import Table
 from ..native.library import library_path
 from ..native.trees import cache_dir
 
+NVCC = (Path("/usr/local/cuda/bin/nvcc"),)  #: where it lies when it is not on the PATH
+
 
 def first_line(command: list[str]) -> str:
     """The first line that a command prints, '' where it cannot run."""
@@ -38,22 +40,21 @@ def cmake() -> str:
     return first_line([found, "--version"]) if found else ""
 
 
-def cuda_headers() -> str:
-    for root in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/usr"):
-        if root and Path(root, "include", "cuda.h").exists():
-            return str(Path(root, "include", "cuda.h"))
-    return ""
-
-
 def nvcc() -> str:
-    found = shutil.which("nvcc")
-    return found or ""
+    """The compiler's path and release."""
+    found = shutil.which("nvcc") or next((str(p) for p in NVCC if p.exists()), "")
+    if not found:
+        return ""
+    done = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    release = next((x.strip() for x in done.stdout.splitlines() if "release" in x), "")
+    return f"{found}: {release}" if release else found
 
 
 def gpu() -> str:
+    """Name, memory and driver of the first card."""
     if ctypes.util.find_library("cuda") is None:
         return ""
-    return first_line(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+    return first_line(["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"])
 
 
 def bundled() -> str:
@@ -83,9 +84,12 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ),
     ("CMake", cmake, "gallocheck itself cannot be rebuilt; pip install cmake"),
     ("cached ggml trees", cached_trees, "the first check of ggml fetches and builds one (about a minute)"),
-    ("CUDA headers", cuda_headers, "nothing yet: the allocator runs on the emulated driver"),
-    ("nvcc", nvcc, "nothing yet: kernels are not needed by the clauses checked so far"),
-    ("GPU", gpu, "the real driver is not checked; everything else is, on the emulated one"),
+    ("nvcc", nvcc, "the kernels are not compiled anew; the PTX that comes with gallocheck is used"),
+    (
+        "GPU",
+        gpu,
+        "make gpu-check cannot run; everything but the driver itself is checked on the emulated one",
+    ),
 )
 
 

@@ -7,16 +7,21 @@ import re
 from pathlib import Path
 
 import pytest
+from gallocheck.fuzz.applies import applies
 from gallocheck.fuzz.canary import path_of
 from gallocheck.fuzz.catalogue import DEFECTS, SCHED_DEFECTS
 from gallocheck.fuzz.replay import load
+from gallocheck.native.binding import Library
+from gallocheck.native.library import library_path
+from gallocheck.scenario.catalogue import SCENARIOS
 from gallocheck.spec.clauses import CLAUSES
+from gallocheck.spec.machines import MACHINES
 
 from tests.native import toys
 
 from .running import gallocheck
 
-HELD = [c.id for c in CLAUSES if c.letter in "PGR"]
+HELD = [c.id for c in CLAUSES if applies(c.id, Library(library_path("bundled")).capabilities)]
 
 
 def rows(text: str) -> dict[str, tuple[int, str]]:
@@ -136,7 +141,7 @@ def test_prove(tmp_path: Path) -> None:
     done = gallocheck("prove", "R6", at=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
-        re.search(r"R6 .*proved", done.stdout) and "2 of 2 clauses proved for unbounded sizes" in done.stdout
+        re.search(r"R6 .*proved", done.stdout) and "1 of 1 clauses proved for unbounded sizes" in done.stdout
     )
 
 
@@ -147,7 +152,8 @@ def test_explain(tmp_path: Path, name: str) -> None:
     assert done.returncode == 0 and not done.stderr
     assert done.stdout.startswith(f"{clause.id} {clause.title}") and clause.statement in done.stdout
     assert f"checked in: {clause.where or 'nowhere yet'}" in done.stdout
-    planted = [d for d in DEFECTS if d.clause == clause.id]
+    assert all(m.name in done.stdout for m in MACHINES if clause.id in m.clauses)
+    planted = [d for d in (*DEFECTS, *SCHED_DEFECTS) if d.clause == clause.id]
     assert re.findall(r"planted defect (\d+)", done.stdout) == [str(d.number) for d in planted]
 
 
@@ -156,6 +162,22 @@ def test_defects(tmp_path: Path) -> None:
     assert done.returncode == 0
     every = (*DEFECTS, *SCHED_DEFECTS)
     assert all(d.what in done.stdout for d in every) and f"{len(every)} defects" in done.stdout
+    counts = dict(re.findall(r"\b([A-Z]\d+) (\d+)(?:,|$)", done.stdout.replace("\n", " ")))
+    assert {c.id: str(sum(d.clause == c.id for d in every)) for c in CLAUSES}.items() <= counts.items()
+    assert "fewer than two" not in done.stdout
+
+
+def test_scenario(tmp_path: Path) -> None:
+    """Measured beside stated, why they differ, and a picture; as data too."""
+    done = gallocheck("scenario", "peak", "pressure", "--out", "shown", at=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^saved by sharing +1,042 MiB +1,042 MiB +0 ", done.stdout, re.M)
+    assert re.search(r"^independent, 818 MiB lost +out of memory +out of memory +same ", done.stdout, re.M)
+    assert sorted(p.name for p in (tmp_path / "shown").iterdir()) == ["peak.png", "pressure.png"]
+    data = json.loads(gallocheck("scenario", "peak", "--json", at=tmp_path).stdout)
+    assert [s["name"] for s in data] == ["peak"] and data[0]["figures"][1]["measured"] == 21681
+    assert data[0]["figures"][1]["difference"] == 0 and (tmp_path / "scenarios" / "peak.png").exists()
+    assert len(SCENARIOS) == 7
 
 
 def test_doctor(tmp_path: Path) -> None:
@@ -174,4 +196,7 @@ def test_doctor(tmp_path: Path) -> None:
 def test_help(tmp_path: Path) -> None:
     done = gallocheck("--help", at=tmp_path)
     assert done.returncode == 0
-    assert all(name in done.stdout for name in ("check", "prove", "replay", "explain", "defects", "doctor"))
+    assert all(
+        name in done.stdout
+        for name in ("check", "prove", "replay", "explain", "defects", "scenario", "doctor")
+    )
