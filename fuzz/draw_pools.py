@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from ..model.pool import KEPT
 from ..model.records import (
     MAX_STREAMS,
     UNLIMITED,
@@ -30,7 +31,7 @@ def draw_pools(draw: Draw, caps: Cap) -> Trace:
     room = unit * draw.choice((1, 2, 3, 3, 6, 16)) - draw.choice((0, 0, 1, 4000))
     pool = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
     graph = draw_graph(draw, types, draw.choice((64, 2000, 5000)), len(types), most=5)
-    history = _History(draw, caps, types, unit, room)
+    history = _History(draw, caps, types, unit, room, pool == PoolKind.LEGACY_POOL)
     setup = Setup(types, (tuple(range(len(types))),), pool=pool, pool_range=room)
     return Trace(setup, (graph,), history.ops())
 
@@ -62,6 +63,7 @@ class _History:
     types: tuple[BufferType, ...]
     unit: int
     room: int
+    legacy: bool
     out: dict[tuple[int, int], int] = field(default_factory=dict)  # by (device, stream)
     alive: dict[int, bool] = field(default_factory=dict)  # allocator: whether it has a graph bound
 
@@ -78,7 +80,7 @@ class _History:
 
     def next(self, kind: Kind) -> list[Op]:
         if kind == Kind.POOL_ALLOC:
-            return [self.failing(self.take())]
+            return self.hoard() if self.legacy and self.draw.boolean(0.05) else [self.failing(self.take())]
         if kind == Kind.POOL_FREE:
             return self.give()
         if kind == Kind.TRIM:
@@ -95,6 +97,12 @@ class _History:
         device, stream = self.draw.choice(self.devices), self.draw.integer(0, self.streams - 1)
         self.out[device, stream] = self.out.get((device, stream), 0) + 1
         return Op(Kind.POOL_ALLOC, stream, device, value=self.size())
+
+    def hoard(self) -> list[Op]:
+        """More blocks than a legacy pool keeps, taken and given back."""
+        device, many = self.draw.choice(self.devices), KEPT + self.draw.integer(1, 2)
+        taken = [Op(Kind.POOL_ALLOC, 0, device, value=self.unit * (1 + n % 2)) for n in range(many)]
+        return [*taken, *[Op(Kind.POOL_FREE, 0, device)] * many]
 
     def size(self) -> int:
         """Bytes at and around units, the range's end, and small ones."""

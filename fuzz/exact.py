@@ -56,7 +56,8 @@ def offsets(obs: Observation) -> Observation:
     """A pool's addresses as what can be predicted of them: offsets, and whether there is a range."""
     if not obs.address and not obs.base:
         return obs
-    return replace(obs, base=int(obs.base > 0), address=obs.address - obs.base if obs.base else 0)
+    within = obs.address - obs.base if obs.base and obs.address else 0
+    return replace(obs, base=int(obs.base > 0), address=within)
 
 
 def compare(

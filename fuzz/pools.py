@@ -105,6 +105,8 @@ class Books:
     def judge(self, op: Op, seen: StepSeen) -> tuple[Counter[str], Found]:
         """How often each clause was exercised, and what is broken."""
         obs = seen.obs
+        if op.kind == Kind.COMPUTE:
+            return self.unserved(obs)
         asked = self.asked(op, obs)
         if asked is None:
             return Counter(), []
@@ -121,6 +123,12 @@ class Books:
         if obs.trouble & Trouble.BAD_POOL:
             broken.append(("V2", "a block does not hold what was written to it"))
         return Counter({c: int(n > 0) for c, n in tally.items()}), broken
+
+    def unserved(self, obs: Observation) -> tuple[Counter[str], Found]:
+        """A computation found no scratch: what its pools got, they hold (V5)."""
+        other = [(u - p, v - q) for u, p, v, q in zip(self.used, self.pooled, obs.used, obs.pooled, strict=True)]
+        lost = any(a != b for a, b in other)
+        return Counter(V5=1), [("V5", "what could not be mapped stays in use")] if lost else []
 
     def asked(self, op: Op, obs: Observation) -> tuple[PoolOp, Out] | None:
         """The operation and its result, as the rules know them; None where they say nothing of it."""

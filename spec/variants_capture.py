@@ -25,14 +25,13 @@ class ReplaysOlder(Variant):
         return False
 
 
-class FollowsComputes(Variant):
-    """A graph that was computed again is current, and so is what was captured of it."""
+class LooksAtBound(Variant):
+    """What is bound is what was captured: where that is current, so is the captured graph."""
 
     breaks = "Q1"
 
-    def compute(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
-        t, out = super().compute(s, me, op)
-        return t._replace(has_gen=self.now(me, s, s.has_gen)), out
+    def outdated(self, s: State, me: Tree) -> Value:
+        return self.mine(me, tuple(a != b for a, b in zip(s.gen, s.bound_gen, strict=True)))
 
 
 class IgnoresPools(Variant):
@@ -97,5 +96,5 @@ class ReplacesDuring(Variant):
 
 
 VARIANTS: tuple[type[Variant], ...] = (
-    ReplaysOlder, FollowsComputes, IgnoresPools, TrimKeeps, DropsFirst, DropsAll, TrimsDuring, ReplacesDuring,
+    ReplaysOlder, LooksAtBound, IgnoresPools, TrimKeeps, DropsFirst, DropsAll, TrimsDuring, ReplacesDuring,
 )  # fmt: skip

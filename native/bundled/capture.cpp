@@ -1,4 +1,4 @@
-#include "session.h"
+#include "captures.h"
 
 namespace gc {
 
@@ -11,5 +11,15 @@ int32_t capture_step(gc_session &, const gc_op &, gc_obs &) {
 }
 
 void capture_observe(gc_session &, const gc_op &, gc_obs &) {}
+
+bool capture_going_on(const gc_session &) {
+    return false;
+}
+
+bool captured_stream(const gc_session &, int) {
+    return false;
+}
+
+void drop_captured(gc_session &, uint32_t) {}
 
 } // namespace gc

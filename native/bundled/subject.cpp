@@ -9,6 +9,8 @@
 #include "compute.h"
 #include "counted.h"
 #include "defects.h"
+#include "must.h"
+#include "sched.h"
 #include "session.h"
 
 #define GC_EXPORT extern "C" __attribute__((visibility("default")))
@@ -82,7 +84,20 @@ int32_t set_capacity(gc_session & s, const gc_op & op) {
     return GC_DONE;
 }
 
-int32_t run_compute(gallocr & a, const gc_op & op, gc_obs & o) {
+// False: the pools have no scratch for it, and nothing is computed.
+bool compute_with_pools(gc_session & s, int n, const bound_graph & b, findings & f) {
+    std::array<const uint8_t *, GC_MAX_TYPES> scratch{};
+    if (!pool_take(s, n, *b.of, scratch)) return false;
+    const cuda::driver & api = *s.devices[0].api;
+    flight * what = launch(b, {&api, stream_of(s, n), scratch.data()});
+    pool_give(s);
+    must(api.stream_synchronize(stream_of(s, n)));
+    f = landed(*what);
+    forget(what);
+    return true;
+}
+
+int32_t run_compute(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
     if (!a.bound.of) return GC_MISUSE;
     bool stale = a.bound.generation != a.generation; // R12
     if (GC_PLANTED(COMPUTES_OUTDATED)) stale = false;
@@ -91,7 +106,12 @@ int32_t run_compute(gallocr & a, const gc_op & op, gc_obs & o) {
         unbind(a);
         return GC_STALE;
     }
-    const findings f = compute(a.bound);
+    findings f;
+    if (!s.pools) {
+        f = compute(a.bound);
+    } else if (!compute_with_pools(s, op.alloc, a.bound, f)) {
+        return GC_REFUSED;
+    }
     o.trouble = f.trouble | (guards_hold(a) ? 0 : GC_BAD_GUARD);
     o.bad_node = f.bad_node;
     o.bad_src = f.bad_src;
@@ -122,7 +142,7 @@ int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
         case GC_RESERVE:
         case GC_MEASURE:
         case GC_ALLOC: return on_graph(a, op, graph_of(s, op.graph), o);
-        case GC_COMPUTE: return run_compute(a, op, o);
+        case GC_COMPUTE: return run_compute(s, a, op, o);
         case GC_SHRINK:
             if (!can_shrink(a)) return GC_MISUSE;
             request_shrink(a);
@@ -210,7 +230,7 @@ GC_EXPORT uint32_t gc_abi(void) {
 
 GC_EXPORT uint64_t gc_capabilities(void) {
     return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_META | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN |
-           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED;
+           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED | GC_CAP_POOL;
 }
 
 GC_EXPORT const char * gc_describe(void) {
