@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..model.records import Cap, Kind, Op, Setup, Trace
+from dataclasses import replace
+
+from ..model.records import Cap, Kind, Op, OpFlag, Setup, Trace
 from .draw import Draw, weighted
 from .generate import draw_graphs, draw_history
 from .setups import draw_meta_frame
@@ -19,7 +21,11 @@ def draw_meta(draw: Draw, caps: Cap) -> Trace:
         return _in_turn(draw)
     sched = bool(caps & Cap.SCHED) and draw.boolean(0.25)
     pair = shares and draw.boolean(0.85)
-    return draw_history(draw, draw_meta_frame(draw), caps, pair=pair, sched=sched, more=_MORE, length=24)
+    trace = draw_history(draw, draw_meta_frame(draw), caps, pair=pair, sched=sched, more=_MORE, length=24)
+    if not sched:
+        return trace
+    every = (replace(op, flags=OpFlag.BY_SCHED) if op.kind == Kind.NEW else op for op in trace.ops)
+    return replace(trace, ops=tuple(every))  # a plain allocator shares with no scheduler
 
 
 def _in_turn(draw: Draw) -> Trace:
