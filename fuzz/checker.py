@@ -111,7 +111,7 @@ class Checker:
         """The most chunks that any plan or observation of this run has: the books need no more."""
         trace = self.trace
         rows = [chunks for seen in run.steps for o in (seen.obs, *seen.looks.values()) for chunks in o.asked]
-        for graph in {op.graph for op in trace.ops if op.kind in (Kind.RESERVE, Kind.ALLOC)}:
+        for graph in {op.graph for op in trace.ops if op.kind in (Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)}:
             for config, slots in enumerate(trace.setup.configs):
                 if 0 <= graph < len(trace.graphs):
                     fresh = self.fresh.plan(trace.setup, config, trace.graphs[graph])

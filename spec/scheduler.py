@@ -149,7 +149,8 @@ def waiting(p: Step) -> dict[str, Rules]:
 def failing(p: Step) -> dict[str, Rules]:
     """C2."""
     d, out = p.d, p.out
-    short = d.any(p.op.on.fail_nth > 0, d.inv(p.beside()), *map(p.injected, p.types))  # it may fail
+    short = d.any(p.op.on.fail_nth > 0, d.inv(p.beside()), *map(p.injected, p.types))
+    short = d.all(short, out.allocations > 0)  # it was tried, and may have failed
     must = [d.all(p.lacks(t), p.injected(t)) for t in p.types]
     told = d.inv(p.of(p.me, (False, p.s.behind)))  # one that is behind starts with other buffers
     return {"C2": {
@@ -194,8 +195,6 @@ def forgetting(p: Step) -> dict[str, Rules]:
     still += [d.all(t.busy[r] == s.busy[r], t.gen[r] == s.gen[r]) for r in ROLES]
     return {"C4": {
         "computing without alloc allocates first": Rule(d.all(p.unbound, out.ok), out.ran == op.graph),
-        "computing without alloc makes room first": Rule(
-            d.all(p.unbound, out.ok, out.allocations == 0), d.all(*map(p.has_room, p.types)), counts=False),
         "computing without alloc is no misuse": Rule(p.unbound, d.any(out.ok, p.refused)),
         "what was bound last is computed": Rule(
             d.all(p.bound, out.ok), out.ran == p.of(p.me, s.meant), counts=False),
