@@ -44,7 +44,10 @@ class Breakdown:
             self.owned.pop(op.alloc, None)
         new = op.kind == Kind.NEW and obs.status == Status.DONE
         own = (
-            op.kind <= Kind.RESET and op.kind != Kind.CAPACITY and op.alloc in self.owned and bool(obs.owned)
+            op.kind <= Kind.RESET
+            and op.kind not in (Kind.NEW, Kind.CAPACITY)  # what a refused NEW shows is nobody's
+            and op.alloc in self.owned
+            and bool(obs.owned)
         )
         if new or own:
             self.owned[op.alloc] = obs.owned
