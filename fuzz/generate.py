@@ -14,7 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ..model.records import MAX_ALLOCS, UNLIMITED, Cap, Graph, Kind, Op, OpFlag, Setup, Trace
+from ..model.records import (
+    MAX_ALLOCS,
+    UNLIMITED,
+    VALIDATED,
+    Cap,
+    Graph,
+    Kind,
+    Op,
+    OpFlag,
+    Setup,
+    Strategy,
+    Trace,
+)
 from .draw import Draw, RandomDraw, weighted
 from .graphs import draw_graph, draw_huge_graph, grown, mutate_lifetimes
 from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
@@ -44,7 +56,15 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
         return _huge_trace(draw)
     sched = profile == "sched" and bool(caps & Cap.SCHED)
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.65)))
-    return draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
+    trace = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
+    counted = sched and pair and caps & Cap.COUNTED and draw.boolean(0.12)
+    return _counted(trace) if counted else trace
+
+
+def _counted(trace: Trace) -> Trace:
+    """The same history of schedulers whose allocators share by reference count (S)."""
+    ops = [replace(op, value=VALIDATED) if op.kind == Kind.BORROW else op for op in trace.ops]
+    return replace(trace, setup=replace(trace.setup, strategy=Strategy.COUNTED), ops=tuple(ops))
 
 
 def draw_history(

@@ -15,6 +15,7 @@ from ..model import oracle, planner
 from ..model.domain import Ints
 from ..model.pair import BORROWER, OWNER, ROLES, RoleOp
 from ..model.records import (
+    VALIDATED,
     Cap,
     Kind,
     Observation,
@@ -343,11 +344,12 @@ class Books:
         if a is None or not self.larger(op, b):
             return
         if a.role == OWNER and a.pair.state.owner:
-            yield Op(Kind.REMAKE, op.alloc)
+            if self.pairs:  # else it stays what it is, without buffers
+                yield Op(Kind.REMAKE, op.alloc)
             return
         owner = next((m for m, x in self.ledger.allocs.items() if x.pair is a.pair and x.role == OWNER), None)
         borrows = a.role == BORROWER and owner is not None
         yield Op(Kind.FREE, op.alloc)
         yield Op(Kind.NEW, op.alloc, a.config, flags=OpFlag.BY_SCHED)
         if borrows and owner is not None:
-            yield Op(Kind.BORROW, op.alloc, owner)
+            yield Op(Kind.BORROW, op.alloc, owner, value=VALIDATED)

@@ -194,7 +194,7 @@ class Model:
 
         def anew() -> State:
             uses = d.ite(me[OWNER], *s.pair.uses)
-            need = tuple((0,) * len(row) for row in s.pair.asked)
+            need = self.under.no_need
             ask = op._replace(on=op.on._replace(uses=uses, need=need, clean=True, match=False, other=OWNER))
             gone, _ = self.free(s, me, op)
             plain, _ = self.new(gone, ask)
