@@ -41,6 +41,7 @@ class Variant:
     planted: bool = False
 
 
+META = {"ggml-backend-meta.cpp": "overlay/meta.cpp"}
 _SHARING = (("ggml-alloc.c", "overlay/alloc.c"), ("ggml-backend.cpp", "overlay/sched.cpp"))
 _SHIPPED = {
     "plain": Variant("ggml"),
@@ -114,14 +115,14 @@ class Builder:
         return [p for p in (self.tree.root / "src" / n for n in ("ggml-opt.cpp", "gguf.cpp")) if p.is_file()]
 
     def _units(self, sources: list[Path]) -> list[_Unit]:
-        overlay, declared = dict(self.variant.overlay), self._declared()
+        declared, overlay = self._declared(), self._overlay()
         units = []
         for source in sources:
             if source.name in overlay:
                 units.append(self._ours(self.adapter / overlay[source.name], _digest([source])))
             else:
                 units.append(self._theirs(source))
-        units += [self._ours(self.adapter / name) for name in self.variant.extra]
+        units += [self._ours(self.adapter / name) for name in self._extra(overlay)]
         units += [
             self._ours(path, " ".join(declared), *declared) for path in sorted(self.adapter.glob("*.cpp"))
         ]
@@ -170,6 +171,18 @@ class Builder:
     def version(self) -> str:
         return self.tree.name.removeprefix("ggml").strip() or "-"
 
+    def _overlay(self) -> dict[str, str]:
+        """By source of the tree, the file of ours that includes it; the meta backend only where its insides are known."""
+        overlay = dict(self.variant.overlay)
+        theirs = [p for p in map(self.tree.root.joinpath, ["src/ggml-backend-meta.cpp"]) if p.is_file()]
+        if overlay and theirs and self._probe(self.adapter / "probes" / "alias.cpp", _digest(theirs)):
+            overlay |= META
+        return overlay
+
+    def _extra(self, overlay: dict[str, str]) -> tuple[str, ...]:
+        without = overlay and not META.keys() & overlay.keys()
+        return (*self.variant.extra, *(["overlay/no_meta.cpp"] if without else []))
+
     def _declared(self) -> list[str]:
         """What the headers declare beyond what every tree has, as defines for the adapter."""
         meta = "-DGC_HAVE_META" if self._probe(self.adapter / "probes" / "meta.cpp") else ""
@@ -182,8 +195,8 @@ class Builder:
                 return define
         return ""
 
-    def _probe(self, source: Path) -> bool:
-        unit = self._ours(source)
+    def _probe(self, source: Path, depends: str = "") -> bool:
+        unit = self._ours(source, depends)
         known = self.objects / f"{unit.key}.probe"
         if not known.is_file():
             answer = run([*unit.command, "-fsyntax-only", str(source)]).returncode == 0

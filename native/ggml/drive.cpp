@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 GC_PROBE(ggml_gallocr_reserve_n_size)
 GC_PROBE(ggml_backend_sched_reserve_size)
@@ -107,6 +108,13 @@ static void bind(Session & s, Alloc & a, std::shared_ptr<Instance> in) {
     a.reserved = true;
     locate(s, a, *a.bound);
     a.bound->generation = generation(a);
+    a.planned = a.bound->graph;
+}
+
+static bool is_planned(const Alloc & a, const Graph & g) {
+    const std::vector<gc_tensor> & t = g.tensors;
+    return a.planned && a.planned->tensors.size() == t.size()
+        && (t.empty() || std::memcmp(a.planned->tensors.data(), t.data(), t.size() * sizeof(t[0])) == 0);
 }
 
 /* R14: a borrower that is behind may bind what fits the old buffers; otherwise an alloc is a reserve, where it may be one. */
@@ -115,7 +123,7 @@ static bool allocates_anew(const Session & s, const Alloc & a, const Graph & g) 
     for (int i = 1; i < a.n_slots; i++) {
         one_type = one_type && s.type_of(a, i) == s.type_of(a, 0);
     }
-    return a.behind && a.planned != &g && (a.sched || one_type);
+    return a.behind && !is_planned(a, g) && (a.sched || one_type);
 }
 
 static int32_t alloc(Session & s, Alloc & a, Graph & g) {

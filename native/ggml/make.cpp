@@ -230,15 +230,15 @@ static void wait_for_partners(Session & s, Alloc & a) {
     }
 }
 
-/* A new allocator in the old one's place: its readings go on, each plus one. */
-template <class Attach> static bool replaced(Session & s, Alloc & a, Attach attach) {
+/* A new allocator in the old one's place: its readings go on; its buffers are others. */
+template <class Attach> static bool replaced(Session & s, Alloc & a, int shrinks, Attach attach) {
     const Readings old = {generation(a), shrink_generation(a)};
     go(a);
     come(s, a);
     a.past = {};
     const bool ok = attach();
     const Readings now = {generation(a), shrink_generation(a)};
-    a.past = {old.generation + 1 - now.generation, old.shrink + 1 - now.shrink};
+    a.past = {old.generation + 1 - now.generation, old.shrink + shrinks - now.shrink};
     return ok;
 }
 
@@ -248,7 +248,7 @@ int32_t remake(Session & s, Alloc & a) {
     }
     Alloc * borrower = borrower_of(s, a);
     wait_for_partners(s, a);
-    const bool ok = replaced(s, a, [&] { return become_owner(a); });
+    const bool ok = replaced(s, a, 1, [&] { return become_owner(a); });
     if (borrower) {
         borrower->behind = true;
         if (GC_PLANTED(REMADE_OWNER_TAKES_ALL)) catch_up(s, *borrower);
@@ -260,17 +260,17 @@ bool catch_up(Session & s, Alloc & a) {
     Alloc & owner = s.allocs[a.lender];
     a.behind = false;
     if (GC_PLANTED(BORROWER_NEVER_FOLLOWS)) return true;
-    return replaced(s, a, [&] { return become_borrower(s, a, owner); });
+    return replaced(s, a, 0, [&] { return become_borrower(s, a, owner); });
 }
 
 static bool again(Session & s, Alloc & a) {
     if (a.group) {
         const std::shared_ptr<Group> group = a.group;
-        return replaced(s, a, [&] { return rejoin(s, a, group); });
+        return replaced(s, a, 0, [&] { return rejoin(s, a, group); });
     }
     if (a.lender < 0) {
         const bool was_borrower = a.role;
-        const bool ok = replaced(s, a, [] { return true; });
+        const bool ok = replaced(s, a, 0, [] { return true; });
         a.role = a.role && !was_borrower;
         return ok;
     }

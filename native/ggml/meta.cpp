@@ -9,7 +9,9 @@
  */
 #include "subject.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <malloc.h>
 
 namespace gc {
 
@@ -44,7 +46,15 @@ static ggml_backend_meta_split_state mirrored(const ggml_tensor *, void *) {
     return state;
 }
 
+/* With every buffer the meta backend allocates hundreds of MiB that it hardly touches. A run in which the C
+ * library fills what it allocates (MALLOC_PERTURB_) would touch all of it. */
+static void fill_allocations(bool really) {
+    const char * byte = getenv("MALLOC_PERTURB_");
+    mallopt(M_PERTURB, really && byte ? atoi(byte) : 0);
+}
+
 void meta_init(Session * s, Type & t) {
+    fill_allocations(false);
     ggml_backend_dev_t devices[max_parts];
     for (int d = 0; d < (int) s->setup.n_types; d++) {
         if (t.spec.meta >> d & 1) {
@@ -126,7 +136,12 @@ const Weights & meta_weights(Session & s, Graph & g, Type & t) {
     return *w;
 }
 
-void meta_done(Type & t) { t.anchor = nullptr; }
+void meta_done(Type & t) {
+    t.anchor = nullptr;
+    if (t.meta) {
+        fill_allocations(true);
+    }
+}
 
 std::vector<Buffer *> meta_parts(Session & s, ggml_backend_buffer_t buffer) {
     std::vector<Buffer *> parts;

@@ -85,11 +85,10 @@ int32_t borrow(Session & s, Alloc & a, Alloc & owner) {
     if (is_taken(s, owner)) {
         return GC_REFUSED;
     }
-    a.past = owner.past;
     if (!become_borrower(s, a, owner)) {
-        a.past = {};
         return GC_REFUSED;
     }
+    a.past = owner.past; /* it reads what its owner reads */
     a.role = true;
     a.lender = owner.index;
     return GC_DONE;

@@ -27,6 +27,7 @@
 #undef ggml_gallocr_alloc_graph
 #undef ggml_gallocr_get_buffer_size
 
+#include "meta.h"
 #include "roles.h"
 
 /* The tree's header was read under the other names. */
@@ -192,16 +193,37 @@ static void publish(ggml_gallocr_t g, struct ggml_cgraph * graph) {
     }
 }
 
+static int first_of_type(ggml_gallocr_t g, int i) {
+    int first = 0;
+    while (g->bufts[first] != g->bufts[i]) {
+        first++;
+    }
+    return first;
+}
+
+/* M3: who binds gets its own alias of a meta buffer, made now. */
+static ggml_backend_buffer_t chunk_for(struct role * r, int t, int c) {
+    const struct entry * e = r->entries[t];
+    if (!e->chunks[c]) {
+        return e->nothing;
+    }
+    return r->aliases[t][c] = overlay_alias(e->chunks[c], r->aliases[t][c]);
+}
+
 /* Binds by the current plan, which fits both the graph and the buffers. */
 static bool bind(ggml_gallocr_t g, struct ggml_cgraph * graph) {
     struct role * r = role_of(g);
     struct vbuffer * shown = calloc(g->n_buffers, sizeof(*shown));
     for (int i = 0; i < g->n_buffers; i++) {
-        const struct entry * e = r->entries[role_type(r, g->bufts[i])];
-        for (int c = 0; c < ROLE_CHUNKS; c++) {
-            shown[i].chunks[c] = e->chunks[c] ? e->chunks[c] : e->nothing;
-        }
         g->buffers[i] = &shown[i];
+        if (first_of_type(g, i) < i) {
+            shown[i] = shown[first_of_type(g, i)];
+            continue;
+        }
+        const int t = role_type(r, g->bufts[i]);
+        for (int c = 0; c < ROLE_CHUNKS; c++) {
+            shown[i].chunks[c] = chunk_for(r, t, c);
+        }
     }
     const bool ok = tree_gallocr_alloc_graph(g, graph);
     show_none(g);

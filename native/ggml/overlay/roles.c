@@ -1,6 +1,7 @@
 /* roles.c: see roles.h. */
 #include "ggml-backend-impl.h"
 
+#include "meta.h"
 #include "roles.h"
 
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static bool allocate(struct entry * e, const size_t * want) {
         if (want[c] == 0) {
             continue;
         }
-        e->chunks[c] = ggml_backend_buft_alloc_buffer(e->buft, want[c]);
+        e->chunks[c] = overlay_alloc_buffer(e->buft, want[c]);
         if (!e->chunks[c]) {
             free_chunks(e);
             return false;
@@ -338,6 +339,9 @@ void role_free(struct role * r) {
         start_shrink(c); /* R8: who stays has to reserve again before what was shared can shrink */
     }
     for (int i = 0; i < r->n_types; i++) {
+        for (int k = 0; k < ROLE_CHUNKS; k++) {
+            overlay_alias_free(r->aliases[i][k]);
+        }
         drop_entry(r->entries[i]);
     }
     struct role ** at = &table;

@@ -53,6 +53,7 @@ struct role {
     struct entry *  entries[ROLE_TYPES];
     bool            common[ROLE_TYPES]; /* is, or was, shared; in a group all are */
     size_t          required[ROLE_TYPES][ROLE_CHUNKS];
+    ggml_backend_buffer_t aliases[ROLE_TYPES][ROLE_CHUNKS]; /* what it bound to last, where that is not the buffer itself (M2) */
     uint64_t *      plan;     /* what the last plan was made for, in words; NULL: no plan */
     size_t          n_plan;
 };
