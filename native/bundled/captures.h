@@ -1,6 +1,7 @@
 // captures.h (Q): what other layers ask of captured graphs.
 #pragma once
 
+#include "pool.h"
 #include "session.h"
 
 namespace gc {
@@ -8,10 +9,16 @@ namespace gc {
 // Something is being captured; allocator n's stream is.
 bool capture_going_on(const gc_session & s);
 bool captured_stream(const gc_session & s, int n);
+// Q3: whether a capture decides what comes of an operation, and the status where it does.
+bool capture_decides(gc_session & s, const gc_op & op, gc_obs & o, int32_t & status);
+// Allocator n's buffers are gone, or another scheduler's: it has no captured graph any more.
+void forget_captured(gc_session & s, int n);
 // Q2: the captured graphs of allocators that use one of the devices in the bit set are dropped.
 void drop_captured(gc_session & s, uint32_t devices);
 
 // V3, V4: trims the pools of all devices under the types in the bit set; bytes released. Needs pools.
 uint64_t trim_pools(gc_session & s, uint32_t types);
+// What pool_take took, until pool_give.
+std::vector<scratch_block> scratch_taken(const gc_session & s);
 
 } // namespace gc

@@ -26,18 +26,19 @@ class legacy_pool : public pool {
             if (GC_PLANTED(FAILURE_EMPTIES)) free_all();
             return false;
         }
-        b.size = need;
+        b = {b.at, need, ++made_};
         mapped_ += need;
-        out_ += need;
+        lend(b);
         return true;
     }
 
     bool give(const block & b) override {
         out_ -= b.size;
-        if (kept_.size() < most_kept || GC_PLANTED(KEEPS_WITHOUT_LIMIT)) {
-            kept_.push_back(b);
-        } else {
+        std::erase_if(lent_, [&](const block & l) { return l.number == b.number; });
+        if (full()) {
             free(b);
+        } else {
+            kept_.push_back(b);
         }
         return true;
     }
@@ -49,8 +50,12 @@ class legacy_pool : public pool {
         return released;
     }
 
-    bool free_and_mapped(const block & b) const override {
-        return std::any_of(kept_.begin(), kept_.end(), [&](const block & k) { return k.at == b.at; });
+    bool full() const override { return kept_.size() >= most_kept && !GC_PLANTED(KEEPS_WITHOUT_LIMIT); }
+
+    fate what_became_of(const block & b) const override {
+        const auto same = [&](const block & k) { return k.number == b.number; };
+        if (std::any_of(kept_.begin(), kept_.end(), same)) return fate::free;
+        return std::any_of(lent_.begin(), lent_.end(), same) ? fate::lent : fate::gone;
     }
 
     cuda::device_ptr base() const override { return 0; }
@@ -65,8 +70,13 @@ class legacy_pool : public pool {
         if (best == kept_.end() || GC_PLANTED(NEVER_REUSES)) return false;
         b = *best;
         kept_.erase(best);
-        out_ += b.size;
+        lend(b);
         return true;
+    }
+
+    void lend(const block & b) {
+        out_ += b.size;
+        lent_.push_back(b);
     }
 
     void free(const block & b) {
@@ -85,6 +95,8 @@ class legacy_pool : public pool {
     device d_;
     cuda::context context_;
     std::vector<block> kept_; // the one kept longest first
+    std::vector<block> lent_;
+    uint64_t made_ = 0;
 };
 
 } // namespace

@@ -121,6 +121,16 @@ bool refit(pair & p, const gallocr & a, int t) {
     return made;
 }
 
+// Whether refit would replace the entry.
+bool would_refit(const gallocr & a, int t) {
+    const pair & p = *a.in;
+    const device & d = p.devices[t];
+    if (a.held[t]) return !a.held[t]->buffers.fits(d, a.current.need[t]); // S
+    const chunk_sizes want = wanted(p, t);
+    const entry & e = p.shared.type[t];
+    return !e.fits(d, want) || (shrink_due(p, a, t) && want != e.asked);
+}
+
 void finish_shrink(pair & p, gallocr & a) {
     a.asking = false;
     if (p.pending && all_seen(p)) {
@@ -304,6 +314,22 @@ bool make_fit(gallocr & a) {
     finish_shrink(p, a);
     a.ever_reserved = true;
     return true;
+}
+
+bool reserve_replaces(gallocr & a, const graph & g) {
+    plan fresh;
+    if (!make_plan(g, a.where, fresh)) return false; // it is refused anyway
+    if (a.old) return true;                          // catching up frees what it has
+    const bool seen = a.seen;
+    std::swap(a.current, fresh); // as if it had been published
+    a.seen |= a.in->pending;
+    bool found = false;
+    for (int t = 0; t < GC_MAX_TYPES; t++) {
+        found |= a.has_type(t) && would_refit(a, t);
+    }
+    std::swap(a.current, fresh);
+    a.seen = seen;
+    return found;
 }
 
 void request_shrink(gallocr & a) {

@@ -33,6 +33,8 @@ bool can_shrink(const gallocr & a);
 bool can_be_remade(const gallocr & a);
 // Makes the entries fit the requirement that `a` has published (R3 to R9, S1, S2).
 bool make_fit(gallocr & a);
+// Whether reserving g would make, free or replace a buffer; changes nothing (Q3).
+bool reserve_replaces(gallocr & a, const graph & g);
 void request_shrink(gallocr & a);
 // R14: as if the owner had been freed and a new one of the same layout had taken its place.
 void remake(gallocr & owner);

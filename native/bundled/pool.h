@@ -30,8 +30,12 @@ class in_context {
 
 struct block {
     cuda::device_ptr at = 0;
-    uint64_t size = 0; // bytes, as they were handed out
+    uint64_t size = 0;   // bytes, as they were handed out
+    uint64_t number = 0; // of a legacy pool: which of those that it ever made
 };
+
+// What has become of a block that was given back.
+enum class fate { free, lent, gone };
 
 class pool {
   public:
@@ -42,8 +46,10 @@ class pool {
     virtual bool give(const block & b) = 0;
     // Gives all physical memory back if nothing is handed out (V3); bytes. The caller has waited for the device.
     virtual uint64_t trim() = 0;
-    // Nothing is handed out there, and it is mapped (Q1).
-    virtual bool free_and_mapped(const block & b) const = 0;
+    // Whether a block that is given back now is freed: what uses it must be waited for first.
+    virtual bool full() const { return false; }
+    // Q1: whether a block is mapped still, and handed out to somebody else.
+    virtual fate what_became_of(const block & b) const = 0;
     virtual cuda::device_ptr base() const = 0; // 0: no range
     uint64_t mapped() const { return mapped_; }
     uint64_t out() const { return out_; }
@@ -51,6 +57,12 @@ class pool {
   protected:
     uint64_t mapped_ = 0; // physical bytes
     uint64_t out_ = 0;    // bytes of them that are handed out
+};
+
+// What a computation takes.
+struct scratch_block {
+    pool * of;
+    block at;
 };
 
 // The unit that pool memory comes in: bytes.

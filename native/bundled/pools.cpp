@@ -25,14 +25,10 @@ struct device_pools {
     std::array<std::vector<taken>, GC_MAX_STREAMS> blocks;    // the latest last
 };
 
-struct scratch_block {
-    pool * of;
-    block at;
-};
-
 struct pools {
     std::array<device_pools, GC_MAX_TYPES> device;
-    std::vector<scratch_block> scratch; // of what is being computed
+    std::vector<scratch_block> scratch; // of what is being computed, on `stream`
+    int stream = 0;
     uint64_t fills = 0;
 };
 
@@ -93,9 +89,14 @@ pool * named(gc_session & s, const gc_op & op) {
     return there ? s.pools->device[op.other].stream[op.alloc].get() : nullptr;
 }
 
-// What was given to the stream before may still write where the block is now.
+// What was given to the stream before may still write where the block is.
 void wait_for_stream(gc_session & s, int stream) {
     must(s.devices[0].api->stream_synchronize(stream_of(s, stream)));
+}
+
+bool give_back(gc_session & s, pool & p, const block & b, int stream) {
+    if (p.full() && !captured_stream(s, stream)) wait_for_stream(s, stream);
+    return p.give(b);
 }
 
 int32_t alloc_block(gc_session & s, const gc_op & op, gc_obs & o) {
@@ -119,8 +120,9 @@ int32_t free_block(gc_session & s, const gc_op & op, gc_obs & o) {
     auto & blocks = s.pools->device[op.other].blocks[op.alloc];
     if (op.value >= blocks.size()) return GC_MISUSE;
     const auto which = blocks.end() - 1 - int64_t(op.value);
-    if (!p->give(which->at)) return GC_MISUSE;
-    if (!holds(*s.devices[op.other].api, *which)) o.trouble |= GC_BAD_POOL;
+    const bool intact = holds(*s.devices[op.other].api, *which);
+    if (!give_back(s, *p, which->at, op.alloc)) return GC_MISUSE;
+    if (!intact) o.trouble |= GC_BAD_POOL;
     blocks.erase(which);
     return GC_DONE;
 }
@@ -221,6 +223,7 @@ bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t 
         devices |= meta ? meta : 1u << p.type;
     }
     const steps_count counting(s);
+    s.pools->stream = n;
     for (int d = 0; d < GC_MAX_TYPES; d++) {
         if (!(devices >> d & 1)) continue;
         scratch_block b = {s.pools->device[d].stream[n].get(), {}};
@@ -235,10 +238,14 @@ bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t 
     return true;
 }
 
+std::vector<scratch_block> scratch_taken(const gc_session & s) {
+    return s.pools ? s.pools->scratch : std::vector<scratch_block>{};
+}
+
 void pool_give(gc_session & s) {
     if (!s.pools) return;
     for (auto & all = s.pools->scratch; !all.empty(); all.pop_back()) {
-        all.back().of->give(all.back().at);
+        give_back(s, *all.back().of, all.back().at, s.pools->stream);
     }
 }
 

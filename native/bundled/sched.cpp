@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "captures.h"
 #include "counted.h"
 #include "defects.h"
 #include "must.h"
@@ -165,6 +166,7 @@ int32_t sched_new(gc_session & s, int n, int config, uint64_t nodes) {
 
 void sched_free(gc_session & s, int n, findings & f) {
     if (!GC_PLANTED(FREE_DOES_NOT_WAIT)) add(f, sched_wait_shared(s, n));
+    forget_captured(s, n);
     free_gallocr(s.allocs[n]);
     s.allocs[n] = nullptr;
     sched_wait(s, n);
@@ -174,6 +176,7 @@ void sched_free(gc_session & s, int n, findings & f) {
 int32_t sched_remake(gc_session & s, int n, findings & f) {
     if (!can_be_remade(*s.allocs[n])) return GC_MISUSE;
     if (!GC_PLANTED(REMAKE_DOES_NOT_WAIT)) add(f, sched_wait_shared(s, n));
+    forget_captured(s, n);
     remake(*s.allocs[n]);
     return GC_DONE;
 }
@@ -252,6 +255,7 @@ bool sched_too_small(const gc_session & s, int n, uint64_t tensors) {
 void sched_larger(gc_session & s, int n, uint64_t tensors, findings & f) {
     gallocr & a = *s.allocs[n];
     add(f, sched_wait_shared(s, n));
+    forget_captured(s, n);
     if (can_be_remade(a)) {
         remake(a);
         gallocr * borrower = a.in->role[BORROWER];

@@ -26,7 +26,7 @@ class vmm_pool : public pool {
         const uint64_t size = (std::max<uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
         if (size > range_ - out_) return false;
         if (out_ + size > mapped_ && !grow(out_ + size - mapped_)) return false;
-        b = {base_ + out_, size};
+        b = {base_ + out_, size, 0};
         if (GC_PLANTED(BLOCKS_AT_START)) b.at = base_;
         out_ += size;
         return true;
@@ -49,8 +49,9 @@ class vmm_pool : public pool {
         return released;
     }
 
-    bool free_and_mapped(const block & b) const override {
-        return base_ && b.at >= base_ + out_ && b.at + b.size <= base_ + mapped_;
+    fate what_became_of(const block & b) const override {
+        if (!base_ || b.at + b.size > base_ + mapped_) return fate::gone;
+        return b.at < base_ + out_ ? fate::lent : fate::free;
     }
 
     cuda::device_ptr base() const override { return base_; }
