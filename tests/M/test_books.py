@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gallocheck.fuzz.breakdown import Breakdown
 from gallocheck.fuzz.checker import Checker
 from gallocheck.fuzz.fresh import Fresh
 from gallocheck.fuzz.meta import Books
@@ -134,3 +135,15 @@ def test_parts_that_stay_and_parts_that_are_missing_are_m1(runner: LocalRunner) 
     whole = trace(Op(Kind.NEW), Op(Kind.RESERVE))
     assert judged_with(runner, whole, (128, 0, 0), Status.DONE)[0] == "M1"
     assert judged_with(runner, whole, (128, 256, 0), Status.DONE)[0] == "M1"
+
+
+def test_of_each_device_all_that_is_owned_is_what_is_in_use(runner: LocalRunner) -> None:
+    """R13, over pairs: a byte that the second allocator does not count is missed on its device."""
+    t = trace(Op(Kind.NEW), Op(Kind.RESERVE), Op(Kind.NEW, 1), Op(Kind.RESERVE, 1), Op(Kind.NEW, 1))
+    runs = [runner.run(t) for _ in range(2)]
+    assert all(Checker(t, runner.capabilities, Fresh(runner.run)).check(run).failed is None for run in runs)
+    steps = runs[0].steps
+    last = replace(steps[3].looks[0], owned=(0, 0, 64))
+    books = Breakdown(t, runner.capabilities)
+    assert [list(books.step(op, seen)) for op, seen in zip(t.ops[:3], steps[:3], strict=True)] == [[], [], []]
+    assert [c for c, _ in books.step(t.ops[3], StepSeen(steps[3].obs, {0: last}))] == ["R13"]
