@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "captures.h"
 #include "compute.h"
 #include "counted.h"
 #include "defects.h"
@@ -149,6 +150,7 @@ int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
             return GC_DONE;
         case GC_REMAKE:
             if (!can_be_remade(a)) return GC_MISUSE;
+            forget_captured(s, op.alloc);
             remake(a);
             return GC_DONE;
         case GC_LOOK: return GC_DONE;
@@ -173,7 +175,7 @@ bool observed(const gc_op & op, int32_t status) {
     switch (op.kind) {
         case GC_NEW: return status == GC_DONE;
         case GC_CAPACITY: return false;
-        default: return op.kind >= 0 && op.kind <= GC_RESET;
+        default: return (op.kind >= 0 && op.kind <= GC_RESET) || (op.kind >= GC_CAPTURE_BEGIN && op.kind <= GC_DROP);
     }
 }
 
@@ -183,6 +185,7 @@ int32_t alloc_step(gc_session & s, const gc_op & op, gc_obs & o) {
     gallocr * a = alloc_of(s, op.alloc);
     if (!a) return GC_MISUSE;
     if (op.kind == GC_FREE) {
+        forget_captured(s, op.alloc);
         free_gallocr(a);
         s.allocs[op.alloc] = nullptr;
         return GC_DONE;
@@ -193,6 +196,8 @@ int32_t alloc_step(gc_session & s, const gc_op & op, gc_obs & o) {
 int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_CAPACITY) return set_capacity(s, op);
     if (op.kind < 0 || op.kind >= GC_N_KINDS) return GC_MISUSE;
+    int32_t decided = GC_MISUSE;
+    if (capture_decides(s, op, o, decided)) return decided; // Q3
     if (op.kind >= GC_SLOT_ENTER) return server_step(s, op, o);
     if (op.kind >= GC_CTX_OPEN) return context_step(s, op, o);
     if (op.kind >= GC_CAPTURE_BEGIN) return capture_step(s, op, o);
