@@ -40,7 +40,10 @@ class Stack:
     def step(self, op: Op) -> Observation:
         """What the operation shows."""
         self.session.attempts = Attempts(op.fail_types, op.fail_nth)
-        return self.seen(self.route(op), op)
+        obs = self.captures.gate(op)
+        obs = self.route(op) if obs is None else obs
+        self.captures.follow(op, obs)
+        return self.seen(obs, op)
 
     def look(self, number: int) -> Observation:
         """The observation of one allocator, nothing changed."""

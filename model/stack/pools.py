@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..capture import NOBODY
 from ..domain import Ints
 from ..pool import ALIGNMENT, KEPT, Model, Out, PoolOp
 from ..records import MAX_STREAMS, Graph, Kind, Observation, Op, PoolKind, Setup, Status
-from ..session import Attempts
 
 if TYPE_CHECKING:
     from . import Stack
@@ -67,10 +67,12 @@ class Pools:
         types = self.stack.setup.types
         if not self.there or not 0 <= op.other < len(types):
             return self.stack.misuse()
-        self.stack.session.attempts = Attempts(op.fail_types, op.fail_nth)
         if op.kind == Kind.TRIM:
+            if self.stack.captures.at != NOBODY:  # Q3
+                return Observation(Status.REFUSED)
             return self.trim((op.other,))
-        if not 0 <= op.alloc < MAX_STREAMS or types[op.other].meta:
+        captured = op.alloc == self.stack.captures.at
+        if not 0 <= op.alloc < MAX_STREAMS or types[op.other].meta or captured:
             return self.stack.misuse()
         pool = self.number(op.other, op.alloc)
         if op.kind == Kind.POOL_ALLOC:
@@ -110,6 +112,7 @@ class Pools:
         devices = {d for t in types for d in setup.types[t].devices(t)}
         reach = tuple(k in devices for k in range(len(setup.types)))
         out = self.play(PoolOp(Kind.TRIM, reach=reach))
+        self.stack.captures.trimmed(devices)
         return Observation(Status(out.status), released=out.released)
 
     def play(self, op: PoolOp) -> Out:
