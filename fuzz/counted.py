@@ -24,7 +24,8 @@ from .ledger import Ledger
 
 #: what a clause of S says of allocators that never shared: the clause of G it follows from
 PLAIN = {"S1": "G1", "S2": "G1", "S3": "G5", "S5": "G2", "S7": "G1"}
-#: where one fault breaks several clauses, the one that says most of it comes first
+#: where one fault breaks several clauses, the one that says most of it comes first; parts that speak of
+#: nearly every step come last
 FIRST = ("S4", "S3", "S2", "S1", "S7", "S5")
 
 
@@ -118,10 +119,9 @@ class Books:
         for clause, parts in found.items():
             if any(r.counts and r.when for r in parts.values()):
                 n[PLAIN.get(clause, clause) if alone else clause] += 1
-        for clause in FIRST:
-            for part, r in found[clause].items():
-                if r.when and not r.then:
-                    yield (PLAIN.get(clause, clause) if alone else clause), part
+        broken = [(r, c, part) for c in FIRST for part, r in found[c].items() if r.when and not r.then]
+        for _, clause, part in sorted(broken, key=lambda found: not found[0].counts):
+            yield (PLAIN.get(clause, clause) if alone else clause), part
 
     def unanswered(self, op: Op, obs: Observation) -> Iterator[tuple[str, str]]:
         missing = self.ledger.session.missing(op.value)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.planner import round_up
-from ..model.records import Cap, Kind, Observation, Op, OpFlag, Setup, Status, Strategy, Trace
+from ..model.records import Cap, Kind, Observation, Op, OpFlag, Setup, Status, Strategy, Trace, has
 from ..native.worker import Run, StepSeen
 from .verdict import Verdict
 
@@ -28,8 +28,13 @@ NAMES = {Strategy.PAIR: "as a pair", Strategy.COUNTED: "counted", Strategy.APART
 
 
 def concerns(trace: Trace, caps: Cap) -> bool:
-    """Whether the trace is to be run under the other strategies too."""
-    return bool(caps & Cap.COUNTED) and trace.setup.strategy == Strategy.COUNTED
+    """Whether the trace is to be run under the other strategies too; not of schedulers, whose waits differ then.
+
+    Contexts have options.py.
+    """
+    by_sched = any(op.kind == Kind.NEW and has(op.flags, OpFlag.BY_SCHED) for op in trace.ops)
+    by_sched |= any(c.config >= 0 for c in trace.setup.contexts)
+    return bool(caps & Cap.COUNTED) and trace.setup.strategy == Strategy.COUNTED and not by_sched
 
 
 @dataclass
@@ -141,6 +146,17 @@ class Comparison:
             seen = {s: x for s, w in self.worlds.items() if (x := w.seen(at)) is not None}
             for clause, message in self.step(at, op, seen):
                 yield Verdict("broken", clause, message, at, op.kind.name)
+        if steps > len(self.trace.ops):
+            yield from self.end(self.worlds[Strategy.COUNTED].run, self.worlds[Strategy.APART].run)
+
+    def end(self, counted: Run, apart: Run) -> Iterator[Verdict]:
+        """S3: what does not come back in the end, where it does with buffers apart."""
+        if apart.leaked == 0 and counted.leaked != 0:
+            how = "not all bytes come back" if counted.leaked else "the subject dies of it"
+            message = (
+                f"when everything is freed, {how} where buffers are counted; they do where they are apart"
+            )
+            yield Verdict("broken", "S3", message, len(self.trace.ops), "close")
 
     def step(self, at: int, op: Op, seen: dict[Strategy, StepSeen]) -> Iterator[tuple[str, str]]:
         counted, apart = seen.get(Strategy.COUNTED), seen.get(Strategy.APART)
@@ -217,5 +233,9 @@ def compare(
 def merged(found: list[Verdict], more: list[Verdict]) -> list[Verdict]:
     """The verdicts of the checker and of the comparison, so that what says most of a fault comes first."""
     first = next((v.step for v in found if v.sort == "broken"), None)
-    front = [v for v in more if first is None or v.step < first or (v.step == first and v.clause == "S6")]
+    front = [
+        v
+        for v in more
+        if first is None or v.step < first or (v.step == first and (v.clause == "S6" or v.op == "close"))
+    ]
     return [*front, *found, *(v for v in more if v not in front)]

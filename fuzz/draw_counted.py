@@ -29,14 +29,28 @@ def draw_counted(draw: Draw, caps: Cap) -> Trace:
         if op.kind == Kind.BORROW:
             op = replace(op, value=_validated(draw, bits))
         ops.append(op)
-        if op.kind == Kind.BORROW and op.value == VALIDATED and draw.boolean(0.5):
-            first = draw.choice((op.alloc, op.other))
-            ops.append(Op(Kind.RESERVE, first, graph=_largest(trace)))
+        if op.kind == Kind.BORROW and op.value != VALIDATED and draw.boolean(0.5):  # and then it is
+            op = replace(op, value=VALIDATED)
+            ops.append(op)
+        if op.kind == Kind.BORROW and op.value == VALIDATED:
+            ops += _first(draw, trace, op)
     strategy = Strategy.APART if draw.boolean(0.06) else Strategy.COUNTED
     setup = replace(trace.setup, strategy=strategy)
     if draw.boolean(0.3):
         setup = _tight(draw, setup, trace)
     return replace(trace, setup=setup, ops=tuple(ops))
+
+
+def _first(draw: Draw, trace: Trace, op: Op) -> list[Op]:
+    """Who reserves first: with the largest graph, and all fits; with the smallest, and the other leaves."""
+    one, other = draw.choice(((op.alloc, op.other), (op.other, op.alloc)))
+    largest, smallest = (f(range(len(trace.graphs)), key=lambda g: sum(_needs(trace, g))) for f in (max, min))
+    how = draw.integer(0, 3)
+    if how == 0:
+        return []
+    if how < 3:
+        return [Op(Kind.RESERVE, one, graph=largest)]
+    return [Op(Kind.RESERVE, one, graph=smallest), Op(Kind.RESERVE, other, graph=largest)]
 
 
 def _validated(draw: Draw, often: bool) -> int:

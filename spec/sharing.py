@@ -46,7 +46,8 @@ def always(p: Move) -> dict[str, Rules]:
     r3: Rules = {}
     others = d.inv(d.any(p.reserve, p.kind(Kind.FREE, Kind.BORROW, Kind.NEW)))
     for t in p.types:
-        lent, both = p.h.joint[t], some(d, p.t.asked[OWNER][t])
+        lent = p.h.joint[t]
+        both = d.any(*(some(d, p.t.asked[r][t]) for r in ROLES))
         r1[f"type {t}: both see the same buffers"] = Rule(d.all(lent, both), same(
             d, p.t.asked[OWNER][t], p.t.asked[BORROWER][t]))  # fmt: skip
         r1[f"type {t}: a joint byte is counted once, with the owner"] = Rule(
@@ -86,8 +87,10 @@ def fitting(p: Move) -> dict[str, Rules]:
         r2[f"type {t}: so it does of what was never joint"] = Rule(
             d.all(p.reserve, d.inv(p.first(t))), still, counts=False
         )
-        r2[f"type {t}: nothing smaller than it needs"] = Rule(
-            d.all(p.served, p.mine(t), d.inv(p.fits(t))), same(d, p.now(t), p.op.need[t]), counts=False
+        r2[f"type {t}: what was its own is made anew as large as it needs"] = Rule(
+            d.all(p.served, p.mine(t), d.inv(p.fits(t)), d.inv(p.first(t))),
+            same(d, p.now(t), p.op.need[t]),
+            counts=False,
         )
     left = d.any(*(p.leaving(t) for t in p.types))
     made = d.any(*(p.made(t) for t in p.types))

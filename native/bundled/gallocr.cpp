@@ -60,10 +60,11 @@ addresses address(const gallocr & a, graph & g, uint32_t i) {
     if (GC_PLANTED(WRITES_OVER_WEIGHTS) && overwrites_weight(g, i)) {
         return alone(g.own_memory(uint32_t(g.tensors[i].src[0])));
     }
+    const bool start = GC_PLANTED(BORROWER_BINDS_TO_THE_START) && a.role == BORROWER && joint(a, p.type);
     addresses at;
     at.parts = a.in->devices[p.type].parts();
     for (int j = 0; j < at.parts; j++) {
-        at.part[j] = reinterpret_cast<uint8_t *>(a.buffers.base[p.type][p.chunk][j] + p.offset);
+        at.part[j] = reinterpret_cast<uint8_t *>(a.buffers.base[p.type][p.chunk][j] + (start ? 0 : p.offset));
         at.device[j] = a.in->devices[p.type].on(j);
     }
     return at;
@@ -75,6 +76,8 @@ void see_buffers(gallocr & a) {
         const bool borrowed = a.has_type(t) && a.role == BORROWER && a.in->devices[t].meta;
         if (GC_PLANTED(ALIAS_IS_MADE_ONCE) && borrowed && a.buffers.base[t][0][0]) continue;
         if (GC_PLANTED(ALIAS_IS_KEPT_WHILE_BOUND) && borrowed && a.bound.map) continue;
+        const bool left = a.held[t] && (a.in->common >> t & 1) && !joint(a, t);
+        if (GC_PLANTED(BINDS_TO_WHAT_IT_LEFT) && left && a.buffers.base[t][0][0]) continue;
         if (a.has_type(t)) a.buffers.see(t, a.holding(t));
     }
 }

@@ -138,6 +138,7 @@ int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
             gallocr * of = alloc_of(s, op.other);
             if (of && of->in != a.in && by_sched(s, op.other)) return GC_MISUSE;
             o.reason = missing_to_share(s.setup.strategy, op.value); // S4
+            if (GC_PLANTED(REFUSAL_TAKES_PART) && o.reason) a.resizable = true;
             return answer(of && o.reason == 0 && become_borrower(a, *of));
         }
         case GC_RESERVE:
