@@ -16,9 +16,8 @@ from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
-from ..scenario.catalogue import UnknownScenario
-from ..spec.clauses import UnknownClause
-from ..spec.prover import NotProved
+from ..scenario.report import UnknownScenario
+from ..spec.clauses import NotProved, UnknownClause
 from .duration import BadDuration, seconds
 
 app = typer.Typer(

@@ -6,19 +6,15 @@ import time
 from collections.abc import Callable
 
 from . import one_card, reallocations, two_cards
-from .report import Report
+from .report import Report, UnknownScenario
+
+__all__ = ["SCENARIOS", "UnknownScenario", "run_one"]
 
 SCENARIOS: dict[str, Callable[[], Report]] = {
     **one_card.SCENARIOS,
     **two_cards.SCENARIOS,
     **reallocations.SCENARIOS,
 }
-
-
-class UnknownScenario(ValueError):
-    """No scenario has this name, or pictures have no place; one sentence for the user; exit code 2."""
-
-    exit_code = 2
 
 
 def run_one(name: str) -> Report:

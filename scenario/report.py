@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 MIB = 1 << 20
 
 
+class UnknownScenario(ValueError):
+    """No scenario has this name, or pictures have no place; one sentence for the user; exit code 2."""
+
+    exit_code = 2
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure. `stated`: what the seeds say, None where they say nothing; `why`: one line on the difference."""

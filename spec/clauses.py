@@ -40,6 +40,10 @@ class Clause:
         return int(self.id[1:])
 
 
+class NotProved(ValueError):
+    """A clause that the prover does not know; the text is one sentence for the user."""
+
+
 class UnknownClause(ValueError):
     """An id that no clause has; the text is one sentence for the user."""
 

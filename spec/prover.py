@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from .bounded import Trace, lines, reach, replay
-from .clauses import CLAUSES, select
+from .clauses import CLAUSES, NotProved, select
 from .induction import PROVED, REFUTED, UNKNOWN, Answer, ask, base
 from .machine import INVARIANT, Config, Machine, cases
 from .machines import MACHINES
@@ -18,10 +18,6 @@ from .machines import MACHINES
 __all__ = ["PROVED", "REFUTED", "UNKNOWN", "NotProved", "Row", "provable", "prove", "prove_machine"]
 
 DEPTH, BUDGET = 6, 60.0  #: operations and seconds for the search from the start state
-
-
-class NotProved(ValueError):
-    """A clause that the prover does not know; the text is one sentence for the user."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from gallocheck.fuzz import words
 from gallocheck.fuzz.applies import NEEDS
 from gallocheck.fuzz.deaths import RULES, misused
 from gallocheck.fuzz.draw import RandomDraw
+from gallocheck.fuzz.emit import EmitError, check_in_reach
 from gallocheck.fuzz.generate import PROFILES, draw_trace
 from gallocheck.model.records import (
     BufferType,
@@ -175,3 +176,26 @@ def test_every_generated_trace_has_words() -> None:
             trace = draw_trace(RandomDraw(seed), profile)
             text = words.describe_trace(trace)
             assert text.count("\n") >= len(trace.ops) and "None" not in text
+
+
+@pytest.mark.parametrize(
+    ("setup", "op", "says"),
+    [
+        (replace(TRACE.setup, strategy=Strategy.COUNTED), Op(Kind.NEW), "The strategy counted needs counted"),
+        (
+            replace(TRACE.setup, pool=PoolKind.VMM_POOL, pool_range=1),
+            Op(Kind.NEW),
+            "A setup with pools needs pool",
+        ),
+        (TRACE.setup, Op(Kind.CTX_OPEN), "Operation 0 (open the target) needs contexts"),
+        (TRACE.setup, Op(Kind.SLOT_ENTER), "needs server"),
+        (TRACE.setup, Op(Kind.DROP), "needs capture"),
+    ],
+)
+def test_what_ggml_does_not_have_is_not_emitted(setup: Setup, op: Op, says: str) -> None:
+    """One sentence; what it has passes."""
+    with pytest.raises(EmitError) as caught:
+        check_in_reach(Trace(setup, TRACE.graphs, (op,)))
+    assert says in str(caught.value) and str(caught.value).endswith("give the replay file away instead.")
+    for kind in (Kind.OWN, Kind.SYNC, Kind.REMAKE, Kind.RESERVE):
+        check_in_reach(Trace(TRACE.setup, TRACE.graphs, (Op(kind),)))
