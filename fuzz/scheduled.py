@@ -1,31 +1,43 @@
-"""C: allocators that are driven through a tree's scheduler (C1, C2, C5).
+"""C: allocators that are driven through a tree's own scheduler (C1 to C5, R14).
 
 The scheduler splits a graph and adds copies of its own, so requirements are its
-business; what is judged is statuses, work in flight, readings and content.
+business; what is judged is statuses, work in flight, readings, content, and what a
+caller that makes a larger scheduler or another owner must see. A subject that does
+exactly what docs/choices.md says has its books in schedulers.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import oracle
-from ..model.records import Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble
+from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble, has
 from ..native.worker import StepSeen
 from .fresh import Fresh
+
+Found = Iterator[tuple[str, str]]
+SHARING = Cap.RESIZABLE | Cap.GROUP
+ROOM = (Kind.RESERVE, Kind.ALLOC)
+#: of what is not the scheduler's own: a death in it breaks this clause
+BY_KIND = {Kind.SYNC: "C1", Kind.RESET: "C4", Kind.MEASURE: "P12", Kind.OWN: "R1", Kind.BORROW: "R2",
+           Kind.SHRINK: "R6", Kind.REMAKE: "R14"}  # fmt: skip
 
 
 @dataclass
 class Behind:
-    """One allocator behind a scheduler."""
+    """One allocator behind a scheduler, and what follows from its operations."""
 
     config: int
+    owner: bool = False
+    partner: int | None = None
     shares: bool = False  # it became an owner or borrower: only then it has readings on every tree
-    in_flight: bool = False
-    failed: bool = False
-    bound: Graph | None = None
-    last: Observation | None = None
+    late: bool = False  # R14: a borrower whose owner was made anew, and that has not reserved since
+    bound: int | None = None  # number of the bound graph
+    generation: int = 0  # what it read when it was bound
+    sent: int | None = None  # number of the graph launched last
+    last: Observation = Observation(Status.DONE)
 
 
 class Books:
@@ -34,38 +46,125 @@ class Books:
     def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
         self.trace, self.caps, self.fresh = trace, caps, fresh
         self.known: dict[int, Behind] = {}
+        self.at = 0
 
     def drives(self, op: Op) -> bool:
         if op.kind == Kind.NEW:
-            return bool(op.flags & OpFlag.BY_SCHED)
+            return has(op.flags, OpFlag.BY_SCHED)
         return op.kind <= Kind.RESET and op.kind != Kind.CAPACITY and op.alloc in self.known
 
     def takes(self, op: Op, seen: StepSeen) -> bool:
         return self.drives(op) and (op.kind != Kind.NEW or seen.obs.status == Status.DONE)
 
-    def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+    def watch(self, op: Op, seen: StepSeen) -> Found:
         """Nothing that others do is seen of a scheduler."""
+        self.at += 1
         yield from ()
 
-    def step(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+    def step(self, op: Op, seen: StepSeen) -> Found:
         """(clause, message) of what the step breaks."""
         obs = seen.obs
         if op.kind == Kind.NEW and obs.status == Status.DONE:
             self.known[op.alloc] = Behind(op.other, last=obs)
         b = self.known.get(op.alloc)
-        if b is None or obs.status == Status.MISUSE:
+        if b is None:
+            self.at += 1
             return
+        if obs.status != Status.MISUSE:
+            yield from self.judge(op, seen, b)
+        elif self.unbound(op, b) and not self.partner_works(b):
+            yield "C4", "computing without alloc is refused as misuse; it must allocate first"
+        self.note(op, seen, b)
+        self.at += 1
+
+    def judge(self, op: Op, seen: StepSeen, b: Behind) -> Found:
+        obs = seen.obs
+        yield from self.growing(op, obs, b)
+        yield from self.forgetting(op, obs, b)
         yield from self.memory(op, obs, b)
         yield from self.statuses(op, obs, b)
         if op.kind == Kind.MEASURE and obs.status == Status.DONE:
             yield from self.measured(op, obs, b)
         if op.kind not in (Kind.FREE, Kind.OWN, Kind.BORROW):  # who attaches reads the pair's counters
             yield from self.readings(obs, b)
-        self.note(op, obs, b)
+        yield from self.remaking(op, seen, b)
 
-    def memory(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+    # -- words -------------------------------------------------------------------------
+
+    def unbound(self, op: Op, b: Behind) -> bool:
+        """C4: it is computed without alloc."""
+        return op.kind == Kind.COMPUTE and b.bound is None
+
+    def larger(self, op: Op, b: Behind) -> bool:
+        """C3: the graph is larger than what the scheduler was made for."""
+        wants = op.kind in ROOM or self.unbound(op, b)
+        return wants and 0 < b.last.nodes < len(self.trace.graphs[op.graph].tensors)
+
+    def computed(self, op: Op, b: Behind) -> Graph | None:
+        """The graph that the operation shows the digest of."""
+        number: int | None = None
+        if op.kind == Kind.COMPUTE and not has(op.flags, OpFlag.ASYNC):
+            number = op.graph if b.bound is None else b.bound
+        elif op.kind == Kind.SYNC and b.last.in_flight:
+            number = b.sent
+        return None if number is None else self.trace.graphs[number]
+
+    def partner_works(self, b: Behind) -> bool:
+        return b.partner in self.known and bool(self.known[b.partner].last.in_flight)
+
+    def outdated(self, b: Behind) -> bool:
+        return b.bound is not None and b.shares and b.last.generation != b.generation
+
+    # -- rules -------------------------------------------------------------------------
+
+    def growing(self, op: Op, obs: Observation, b: Behind) -> Found:
+        """C3."""
+        if not self.larger(op, b):
+            if b.last.nodes == 0 != obs.nodes and op.kind not in (Kind.NEW, Kind.FREE):
+                yield "C3", f"a scheduler for any number of tensors is one for {obs.nodes} now"
+            return
+        tensors = len(self.trace.graphs[op.graph].tensors)
+        if obs.nodes and obs.nodes < tensors:
+            yield "C3", f"the scheduler is made for {obs.nodes} tensors, the graph has {tensors}"
+        calm = not (op.fail_nth or op.fail_types or self.limited())
+        if obs.status == Status.REFUSED and calm and self.need(op, b) is not None:
+            yield "C3", "a graph larger than the scheduler was made for is refused"
+
+    def limited(self) -> bool:
+        """Whether some device can run out of memory."""
+        values = [op.value for op in self.trace.ops if op.kind == Kind.CAPACITY]
+        return any(c < UNLIMITED for c in (*values, *(t.capacity for t in self.trace.setup.types)))
+
+    def forgetting(self, op: Op, obs: Observation, b: Behind) -> Found:
+        """C4. Whether an alloc that was left out is what is wrong, the same with an alloc tells."""
+        wrong = obs.trouble & (Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT)
+        if op.kind == Kind.RESET and self.changed(obs, b):
+            yield "C4", "a reset changes more than what is bound"
+        if self.unbound(op, b) and obs.status not in (Status.DONE, Status.REFUSED):
+            yield "C4", "computing without alloc must allocate and compute, or say that it could not"
+        if self.unbound(op, b) and obs.status == Status.DONE and (wrong or self.another(op, obs, b)):
+            alloc = Op(Kind.ALLOC, op.alloc, graph=op.graph)
+            run = self.fresh.run(replace(self.trace, ops=(*self.trace.ops[: self.at], alloc, op)))
+            last = run.steps[-1].obs if len(run.steps) == self.at + 2 else None
+            if last is not None and not last.trouble and not self.another(op, last, b):
+                yield "C4", f"graph {op.graph} is computed without alloc, and not allocated first"
+
+    def changed(self, obs: Observation, b: Behind) -> bool:
+        now = (obs.asked, obs.generation, obs.shrink_generation, obs.in_flight)
+        return now != (b.last.asked, b.last.generation, b.last.shrink_generation, b.last.in_flight)
+
+    def another(self, op: Op, obs: Observation, b: Behind) -> bool:
+        """The digest shown is not that of the graph that was computed."""
+        graph = self.computed(op, b)
+        want = oracle.digest(graph) if graph is not None and obs.status == Status.DONE else None
+        return want is not None and not obs.trouble and obs.digest != want
+
+    def memory(self, op: Op, obs: Observation, b: Behind) -> Found:
         if obs.trouble & Trouble.FREED_BUSY:
             yield "C1", "a buffer was freed while work in flight used it"
+        waits = op.kind == Kind.SYNC or (op.kind == Kind.COMPUTE and not has(op.flags, OpFlag.ASYNC))
+        if waits and obs.in_flight and obs.status == Status.DONE:
+            yield "C1", "work is still in flight after it was waited for"
         if obs.trouble & Trouble.BAD_PREALLOC:
             yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
         if obs.trouble & Trouble.BAD_GUARD:
@@ -74,28 +173,29 @@ class Books:
             yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
         elif obs.trouble & Trouble.BAD_OUTPUT:
             yield "P5", f"output {obs.bad_node} holds wrong bytes"
-        done = op.kind == Kind.COMPUTE and obs.status == Status.DONE and not op.flags & OpFlag.ASYNC
-        want = oracle.digest(b.bound) if done and b.bound is not None and not obs.trouble else None
-        if want is not None and obs.digest != want:
-            yield "P5", f"the outputs' digest is {obs.digest:#x}, it must be {want:#x}"
+        if self.another(op, obs, b):
+            graph = self.computed(op, b)
+            assert graph is not None
+            yield "P5", f"the outputs' digest is {obs.digest:#x}, it must be {oracle.digest(graph):#x}"
 
-    def statuses(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+    def statuses(self, op: Op, obs: Observation, b: Behind) -> Found:
         """C2: a reservation that failed for good is told to the caller; a graph of no bytes needs none."""
         everywhere = op.fail_types == (1 << len(self.trace.setup.types)) - 1
-        if (
-            everywhere
-            and obs.allocations
-            and obs.status == Status.DONE
-            and op.kind in (Kind.RESERVE, Kind.ALLOC)
-            and any(map(sum, self.need(op, b) or ()))
-        ):
+        room = op.kind in ROOM or self.unbound(op, b)
+        if everywhere and obs.allocations and obs.status == Status.DONE and room and self.needs_bytes(op, b):
             yield "C2", "every allocation failed, but the caller was told that it succeeded"
+        if op.kind == Kind.COMPUTE and obs.status == Status.REFUSED:
+            if obs.digest or (obs.in_flight and not b.last.in_flight):
+                yield "C2", "where the reservation failed something was computed"
+
+    def needs_bytes(self, op: Op, b: Behind) -> bool:
+        return any(map(sum, self.need(op, b) or ()))
 
     def need(self, op: Op, b: Behind) -> tuple[tuple[int, ...], ...] | None:
         """What a new scheduler asks for to reserve the graph: bytes by type and chunk."""
         return self.fresh.plan(self.trace.setup, b.config, self.trace.graphs[op.graph], by_sched=True).need
 
-    def measured(self, op: Op, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
+    def measured(self, op: Op, obs: Observation, b: Behind) -> Found:
         """P12: a measure gives what reserving the same graph through a new scheduler gives."""
         need = self.need(op, b)
         slots = self.trace.setup.configs[b.config]
@@ -105,43 +205,91 @@ class Books:
         if have != want:
             yield "P12", f"measure gives {have} bytes by slot, reserve gives {want}"
 
-    def readings(self, obs: Observation, b: Behind) -> Iterator[tuple[str, str]]:
-        """C5: what the scheduler reads goes up with every change of its allocator's buffers."""
-        if not self.caps & (Cap.RESIZABLE | Cap.GROUP) or b.last is None or not b.shares:
+    def readings(self, obs: Observation, b: Behind) -> Found:
+        """C5: the scheduler says what its allocator says, and that goes up with every change of its buffers."""
+        if not self.caps & SHARING or not b.shares:
             return
-        if obs.generation < b.last.generation or obs.shrink_generation < b.last.shrink_generation:
+        said, last = obs.sched_generation, b.last.sched_generation
+        if said < last or obs.sched_shrink_generation < b.last.sched_shrink_generation:
             yield "C5", "a generation that the scheduler reads went down"
-        if any(b.last.asked) and obs.asked != b.last.asked and obs.generation == b.last.generation:
+        if any(b.last.asked) and obs.asked != b.last.asked and said == last:
             yield "C5", "buffers were replaced, but the generation that the scheduler reads stayed"
+        own = (obs.generation, obs.shrink_generation)
+        if (said, obs.sched_shrink_generation) != own:
+            yield "C5", f"the scheduler reads {(said, obs.sched_shrink_generation)}, its allocator {own}"
 
-    def note(self, op: Op, obs: Observation, b: Behind) -> None:
-        b.last = obs
-        done = obs.status == Status.DONE
-        if op.kind in (Kind.RESERVE, Kind.ALLOC):
-            b.failed = not done
-            b.bound = self.trace.graphs[op.graph] if op.kind == Kind.ALLOC and done else None
-        if op.kind == Kind.COMPUTE and done:
-            b.in_flight = bool(op.flags & OpFlag.ASYNC)
-        if op.kind in (Kind.SYNC, Kind.RESERVE):
-            b.in_flight = False
-        if op.kind in (Kind.OWN, Kind.BORROW) and done:
-            b.shares = True
-        if op.kind == Kind.RESET:
+    def remaking(self, op: Op, seen: StepSeen, b: Behind) -> Found:
+        """R14: what a new owner, of the caller's or because the scheduler had to be larger, means to the borrower."""
+        if b.partner is None:
+            return
+        partner, look = self.known.get(b.partner), seen.looks.get(b.partner)
+        if partner is None or look is None:
+            return
+        remade = op.kind == Kind.REMAKE or self.larger(op, b)
+        if b.owner and (remade or partner.late) and op.kind != Kind.FREE:
+            if look.asked != partner.last.asked or look.generation != partner.last.generation:
+                yield "R14", "the borrower's buffers changed before its own next reserve"
+        if b.late and op.kind == Kind.RESERVE and seen.obs.status == Status.DONE:
+            both = set(self.trace.setup.configs[b.config]) & set(self.trace.setup.configs[partner.config])
+            if any(seen.obs.asked[t] != look.asked[t] for t in both):
+                yield "R14", "after its own next reserve the borrower does not have the new owner's buffers"
+
+    # -- what happened -----------------------------------------------------------------
+
+    def note(self, op: Op, seen: StepSeen, b: Behind) -> None:
+        obs, done = seen.obs, seen.obs.status == Status.DONE
+        for number, look in seen.looks.items():
+            if number in self.known and look.status == Status.DONE:
+                self.known[number].last = look
+        if obs.status == Status.MISUSE:
+            return
+        owns = b.owner and (op.kind == Kind.REMAKE or self.larger(op, b))
+        if owns and self.caps & Cap.REMAKE and b.partner in self.known:
+            self.known[b.partner].late = True
+        if op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and obs.allocations):
+            b.late = False
+        if op.kind in (*ROOM, Kind.RESET, Kind.REMAKE) or obs.status == Status.STALE:
             b.bound = None
+        if done and (op.kind == Kind.ALLOC or self.unbound(op, b)):
+            b.bound, b.generation = op.graph, obs.generation
+        if done and op.kind == Kind.COMPUTE:
+            b.sent = b.bound
+        b.last = obs
+        self.attach(op, b, done)
+
+    def attach(self, op: Op, b: Behind, done: bool) -> None:
+        if op.kind in (Kind.OWN, Kind.BORROW) and done:
+            b.shares, b.owner = True, op.kind == Kind.OWN
+        if op.kind == Kind.BORROW and done:
+            b.partner = op.other
+            if op.other in self.known:
+                self.known[op.other].partner = op.alloc
         if op.kind == Kind.FREE:
+            if b.partner in self.known:
+                self.known[b.partner].partner, self.known[b.partner].late = None, False
             del self.known[op.alloc]
 
     def tally(self, op: Op, seen: StepSeen) -> Counter[str]:
-        """How often each clause was exercised; asked after `step`."""
+        """How often each clause was exercised; asked before `step`."""
         n: Counter[str] = Counter()
-        b = self.known.get(op.alloc)
-        if op.kind in (Kind.RESERVE, Kind.ALLOC):
-            n["C1"] += bool(seen.obs.allocations)
-            n["C2"] += seen.obs.status == Status.REFUSED
-        if b is not None and self.caps & (Cap.RESIZABLE | Cap.GROUP):
-            n["C5"] += bool(seen.obs.allocations)
+        obs, b = seen.obs, self.known.get(op.alloc)
+        if op.kind in ROOM:
+            n["C1"] += bool(obs.allocations)
+            n["C2"] += obs.status == Status.REFUSED
+        if b is None:
+            return n
+        n["C3"] += self.larger(op, b)
+        n["C4"] += self.unbound(op, b)
+        n["R14"] += b.late and op.kind == Kind.RESERVE and bool(self.caps & Cap.REMAKE)
+        if self.caps & SHARING and b.shares:
+            n["C5"] += bool(obs.allocations)
         return n
 
     def blame(self, op: Op) -> str:
-        """The clause that a death during `op` breaks: a failure must be a status (C2)."""
-        return {Kind.SYNC: "C1", Kind.RESET: "C4", Kind.MEASURE: "P12"}.get(op.kind, "C2")
+        """The clause that a death during `op` breaks; '' where memory that is gone was to be touched."""
+        b = self.known.get(op.alloc)
+        if b is not None and op.kind == Kind.COMPUTE and has(op.flags, OpFlag.UNCHECKED) and self.outdated(b):
+            return ""
+        if b is not None and self.larger(op, b):
+            return "C3"
+        return BY_KIND.get(op.kind, "C2")

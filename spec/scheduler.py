@@ -269,6 +269,7 @@ def lawful(model: Model, s: State, op: SchedOp) -> list[Value]:
     law = [x >= 0 for x in leaves(on.need)]
     law += [on.fail_nth >= 0, op.tensors >= 0, op.graph >= 0, on.other >= OWNER, on.other <= BORROWER]
     law += [op.role >= OWNER, op.role <= BORROWER]
+    law += [_if(d, op.kind == int(k), op.role == r) for k, r in ((Kind.NEW, OWNER), (Kind.BORROW, BORROWER))]
     binds = d.any(op.kind == int(Kind.ALLOC), op.kind == int(Kind.COMPUTE))
     for r in ROLES:
         fits = d.all(on.plannable, *equal(on.need, s.pair.req[r]))
