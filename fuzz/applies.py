@@ -58,6 +58,10 @@ def applies(clause: str, caps: Cap) -> bool:
         return bool(caps & Cap.POOL) and (clause != "V4" or bool(caps & Cap.META))
     if letter == "Q":
         return bool(caps & Cap.CAPTURE)
+    if letter == "W":
+        return bool(caps & Cap.CONTEXTS)
+    if letter == "T":
+        return bool(caps & Cap.SERVER)
     return False
 
 

@@ -6,7 +6,7 @@ from types import TracebackType
 
 from ..model.records import Cap, Trace
 from ..native.worker import Run, Worker
-from . import counted, differential
+from . import counted, differential, options
 from .checker import Checker, Report
 from .fresh import Fresh
 
@@ -44,6 +44,12 @@ class Judge:
         report = checker.check(run)
         if differential.concerns(trace, self.caps):
             self.beside(trace, run, anew, checker, report)
+        if options.concerns(trace, self.caps):  # W8
+            more, tally = options.compare(
+                trace, run, lambda t: self.run(t, anew), self.caps, checker.at + 1
+            )
+            report.verdicts = differential.merged(report.verdicts, more)
+            report.tally += tally
         return report
 
     def beside(self, trace: Trace, run: Run, anew: bool, checker: Checker, report: Report) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..model.records import Cap, Op, PoolKind, Strategy, Trace
 from ..native.worker import StepSeen
-from . import counted, meta, pools, scheduled, schedulers
+from . import contexts, counted, meta, pools, scheduled, schedulers, server
 from .fresh import Fresh
 
 
@@ -42,6 +42,8 @@ def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
         found.append(counted.Books(trace, caps, fresh))
     if trace.setup.pool != PoolKind.NO_POOL:
         found.append(pools.Books(trace, caps, fresh))
+    if any(c.config >= 0 for c in trace.setup.contexts):  # before all others: their allocators are their own
+        found = [contexts.Books(trace, caps, fresh), server.Books(trace, caps, fresh), *found]
     return found
 
 

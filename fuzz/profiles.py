@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..model.records import Cap, Trace
 from .draw import Draw
+from .draw_contexts import draw_contexts, draw_server
 from .draw_counted import draw_counted
 from .draw_meta import draw_meta
 from .draw_pools import draw_pools
@@ -39,3 +40,5 @@ SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
 SOURCES["counted"] = Source(3, Cap.COUNTED, draw_counted)
 SOURCES["meta"] = Source(3, Cap.META, draw_meta)
 SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
+SOURCES["contexts"] = Source(3, Cap.CONTEXTS, draw_contexts)
+SOURCES["server"] = Source(1, Cap.SERVER, draw_server)

@@ -111,9 +111,7 @@ class Model:
         """A context's own trim is refused while a slot is busy."""
         d = self.d
         good, bad = (s._replace(pooled=0), ServerOut(_DONE, s.pooled)), (s, ServerOut(_REFUSED))
-        out: tuple[State, ServerOut] = d.ite(
-            s.ready, d.ite(self.idle(s), good, bad), (s, ServerOut(_MISUSE))
-        )
+        out: tuple[State, ServerOut] = d.ite(s.ready, d.ite(self.idle(s), good, bad), (s, ServerOut(_MISUSE)))
         return out
 
     def in_use(self, s: State, cells: Value) -> Value:

@@ -26,7 +26,9 @@ class State(NamedTuple):
     busy: Tree  # [context][lane]  has work in flight
     attached: Value  # the draft's lane 0 uses the target's buffers
     able: Value  # the draft's lane 0 has a scheduler (W6)
-    reading: Tree  # [context]     what lane 0 reads: goes up with every change of its buffers, or of a request
+    reading: (
+        Tree  # [context]     what lane 0 reads: goes up with every change of its buffers, or of a request
+    )
     known: Tree  # [context]       the reading after lane 0's last reservation
     bound: Tree  # [context]       lane 0 has a graph
     gone: Tree  # [context]        history: the memory of that graph was freed
@@ -180,5 +182,7 @@ class Contexts:
         binds = d.any(op.rebinds, d.inv(s.bound[who]))
         gone = d.all(s.gone[who], d.inv(binds))
         lanes = (op.asynchronous, d.ite(op.wide, op.asynchronous, s.busy[who][1]))
-        t = s._replace(bound=put(s.bound, who, True), gone=put(s.gone, who, gone), busy=put(s.busy, who, lanes))
+        t = s._replace(
+            bound=put(s.bound, who, True), gone=put(s.gone, who, gone), busy=put(s.busy, who, lanes)
+        )
         return t, gone

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..model.records import Kind, Observation, Op, Place, Status, Trace
+from ..model.records import MAX_LANES, Kind, Observation, Op, Place, Status, Trace
 from . import layout
 from .header import ffi
 
@@ -102,18 +102,28 @@ class Packed:
 _LOOKS = {a: layout.pack_op(Op(Kind.LOOK, alloc=a)) for a in range(4)}
 
 
+def _of_contexts(trace: Trace) -> set[int]:
+    """The allocators that the trace's contexts may have."""
+    contexts = enumerate(trace.setup.contexts)
+    return {n * MAX_LANES + lane for n, c in contexts if c.config >= 0 for lane in range(c.lanes)}
+
+
 def _expand(trace: Trace) -> tuple[list[bytes], list[int], list[tuple[int, ...]]]:
     """The operations with a LOOK at every other allocator that may live after each."""
     ops: list[bytes] = []
     main: list[int] = []
     looks: list[tuple[int, ...]] = []
     alive: set[int] = set()
+    lanes = _of_contexts(trace)
     for op in trace.ops:
         main.append(len(ops))
         ops.append(layout.pack_op(op))
         if op.kind == Kind.NEW:
             alive.add(op.alloc)
-        others = tuple(a for a in sorted(alive) if a != op.alloc)
+        if op.kind >= Kind.CTX_OPEN:
+            others = tuple(sorted(alive | lanes))
+        else:
+            others = tuple(a for a in sorted(alive) if a != op.alloc)
         looks.append(others)
         ops += [_LOOKS[a] for a in others]
     return ops, main, looks
@@ -245,8 +255,11 @@ def _steps(packed: Packed, block: Any, done: int) -> Iterator[StepSeen]:
                 alive.discard(op.alloc)
         looks = {}
         for k, a in enumerate(others, at + 1):
-            if a in alive and k < done:
-                looks[a] = layout.observation(raw[k * size : (k + 1) * size], n_types)
+            if k >= done:
+                break
+            look = layout.observation(raw[k * size : (k + 1) * size], n_types)
+            if a in alive or look.status == Status.DONE:  # of a context's allocators: those that live
+                looks[a] = look
         yield StepSeen(obs, looks)
 
 

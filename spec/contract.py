@@ -231,37 +231,37 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
      "Each lane reserves for (tokens, KV cells). Tokens: the generation size until a prompt comes, then "
      "the micro-batch size. Cells: the used part of the cache rounded up in power-of-two steps, from one "
      "eighth of the cache to the whole.",
-     ""),
+     "spec.workspace"),
     ("W2", "growth at once, shrink slowly",
      "Growth takes effect at once. A smaller reservation takes effect only after 64 calls in a row that "
      "need less; a call that needs as much as is reserved, or more, starts the count again.",
-     ""),
+     "spec.workspace"),
     ("W3", "lanes keep their state",
      "Each lane keeps its own state. Lane 1 is reserved again only for batches of at least 64 tokens. "
      "The draft borrows lane 0.",
-     ""),
+     "spec.workspace, fuzz.contexts"),
     ("W4", "wait for the other",
      "Before a context allocates, sets inputs, computes or reserves, it waits for the other if that one "
      "has work in flight, and only then. Synchronizing covers both lanes.",
-     ""),
+     "spec.waiting"),
     ("W5", "drop graphs after replacement",
      "When the other context replaced the shared buffers, a context drops its graphs and reserves again "
      "before it computes.",
-     ""),
+     "spec.waiting"),
     ("W6", "attach says what happened",
      "Attaching returns 1 (shared), 0 (placement does not match, nothing changed) or -1 (the attempt "
      "failed and the borrower has no scheduler until a later attempt succeeds).",
-     ""),
+     "spec.waiting"),
     ("W7", "unbounded kinds keep all",
      "A memory kind that has no bounded reservation keeps the full one. Supported kinds: plain KV, "
      "sliding window, hybrid, hybrid with sliding window, hybrid with an indexer (its indexer cache and "
      "pools follow the attention cache).",
-     ""),
+     "spec.workspace, fuzz.contexts"),
     ("W8", "options off change nothing",
      "With both options off, behaviour and outputs are exactly as without the feature; with them on, "
      "outputs are the same and only memory and time differ.",
-     ""),
+     "spec.workspace, fuzz.contexts, fuzz.options"),
     ("T1", "trim only without busy slots",
      "Device pools are trimmed when no slot is busy, and never while one is.",
-     ""),
+     "spec.server"),
 )

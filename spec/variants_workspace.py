@@ -215,7 +215,9 @@ class ComparesTooSoon(Duo):
 
     breaks = "W5"
 
-    def reserve(self, s: waiting.State, op: ContextOp, who: int, shared: Value) -> tuple[waiting.State, Value]:
+    def reserve(
+        self, s: waiting.State, op: ContextOp, who: int, shared: Value
+    ) -> tuple[waiting.State, Value]:
         t, torn = super().reserve(s, op, who, shared)
         return t._replace(known=put(t.known, who, s.reading[who])), torn
 
@@ -225,7 +227,9 @@ class KeepsGraphs(Duo):
 
     breaks = "W5"
 
-    def reserve(self, s: waiting.State, op: ContextOp, who: int, shared: Value) -> tuple[waiting.State, Value]:
+    def reserve(
+        self, s: waiting.State, op: ContextOp, who: int, shared: Value
+    ) -> tuple[waiting.State, Value]:
         t, torn = super().reserve(s, op, who, shared)
         kept = self.d.any(s.gone[who], self.d.all(s.bound[who], op.replaces))
         return t._replace(bound=s.bound, gone=put(t.gone, who, kept)), torn
@@ -307,4 +311,3 @@ class TrimsWhenAsked(server.Model):
 
 
 SERVERS: tuple[type[server.Model], ...] = (TrimsAtEveryLeave, NeverTrims, LooksAtSlotZero, TrimsWhenAsked)
-

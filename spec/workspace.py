@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from ..model.domain import Tree, Value
 from ..model.records import Kind, Memory, Status
-
 from ..model.workspace import NOTHING, Frame, Lane, Need, Parts, Policy
 from .machine import Machine, Rules
 from .step import Rule
@@ -126,7 +125,9 @@ def rules(d: Any, c: Frame, a: Seen, op: PolicyOp, b: Seen, out: PolicyOut, h: T
         served = d.any(d.all(opens, exists), d.all(decodes, ran[lane]))
         kept = d.all(same(d, b.reserved[lane], full), b.fewer[lane] == 0)
         found["W8"][f"lane {lane}: without options all is reserved"] = Rule(d.all(served, off), kept)
-    steady = d.all(off, decodes, *(d.any(d.inv(r), same(d, x, full)) for r, x in zip(ran, a.reserved, strict=True)))
+    steady = d.all(
+        off, decodes, *(d.any(d.inv(r), same(d, x, full)) for r, x in zip(ran, a.reserved, strict=True))
+    )
     found["W8"]["without options nothing is reserved again"] = Rule(steady, out.reserves == 0)
     found["W3"] |= _lanes(d, c, a, op, b, decodes)
     found["W7"] |= _parts(d, c, op, b, out, d.any(opens, decodes), decodes)
@@ -287,7 +288,11 @@ def seen(s: Context) -> Seen:
 def invariants(m: Watched, s: Context) -> dict[str, Value]:
     """What holds in every state that can be reached."""
     d, c = m.d, s.frame
-    out = {"the frame makes sense": d.all(c.eighth >= 1, c.generation >= 1, c.generation <= c.batch, c.window >= 0)}
+    out = {
+        "the frame makes sense": d.all(
+            c.eighth >= 1, c.generation >= 1, c.generation <= c.batch, c.window >= 0
+        )
+    }
     for n, (lane, g) in enumerate(zip(s.lanes, s.calls, strict=True)):
         r = lane.reserved
         nothing, exists = same(d, r, NOTHING), d.all(s.open, True if n == 0 else c.two)

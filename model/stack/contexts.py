@@ -144,7 +144,17 @@ class Contexts:
         seen = frame(made)
         first = self.policy.start(seen)
         nodes = made.nodes or len(template.tensors)
-        c = Context(number, made, seen, template, [first] * MAX_LANES, nodes, [(0, 0)] * MAX_LANES, [None] * MAX_LANES)  # fmt: skip
+        lanes = range(MAX_LANES)
+        c = Context(
+            number,
+            made,
+            seen,
+            template,
+            [first for _ in lanes],
+            nodes,
+            [(0, 0) for _ in lanes],
+            [None for _ in lanes],
+        )
         self.known[number] = c
         for lane in range(made.lanes):
             self.sched.new(c.alloc(lane), made.config, nodes)

@@ -275,7 +275,6 @@ void wait_for(gc_session & s, int n, shown & o) {
 int32_t trim_types(gc_session & s, uint32_t types, shown & o) {
     if (s.setup.pool == GC_NO_POOL) return GC_MISUSE;
     if (capture_going_on(s)) return GC_REFUSED; // Q3
-    add(o.found, sched_wait_all(s));
     o.released = trim_pools(s, types);
     return GC_DONE;
 }

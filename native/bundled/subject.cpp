@@ -236,7 +236,7 @@ GC_EXPORT uint32_t gc_abi(void) {
 
 GC_EXPORT uint64_t gc_capabilities(void) {
     return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_META | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN |
-           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED | GC_CAP_POOL;
+           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED | GC_CAP_POOL | GC_CAP_CONTEXTS | GC_CAP_SERVER;
 }
 
 GC_EXPORT const char * gc_describe(void) {

@@ -1,0 +1,386 @@
+"""Traces of target and draft contexts, and of the server over them (W, T).
+
+Templates and caches are tiny, so that runs of 64 calls that need less cost little: W2 is met at 63, 64
+and 65 calls, W3 at batches of 63, 64 and 65 tokens, W1 at cells around every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..model.domain import Ints
+from ..model.planner import plan
+from ..model.records import (
+    MAX_SERVER_SLOTS,
+    UNLIMITED,
+    VALIDATED,
+    BufferType,
+    Cap,
+    Context,
+    Flag,
+    Graph,
+    Kind,
+    Memory,
+    Op,
+    OpFlag,
+    Option,
+    PoolKind,
+    Scale,
+    Setup,
+    Strategy,
+    Tensor,
+    Trace,
+)
+from ..model.template import scaled
+from ..model.workspace import Policy, frame
+from .draw import Draw, weighted
+
+_NO_FLAG = OpFlag(0)
+_LENGTH = 26
+TARGET, DRAFT = 0, 1
+#: how long a run of small calls is: short ones, and those around 64
+_RUNS = ((1, 3), (2, 3), (4, 2), (62, 1), (63, 3), (64, 4), (65, 2), (70, 1))
+
+
+def draw_contexts(draw: Draw, caps: Cap) -> Trace:
+    """Contexts driven directly."""
+    setup, graphs = draw_setup(draw, caps)
+    return Trace(setup, graphs, _History(draw, setup, caps, server=False).ops())
+
+
+def draw_server(draw: Draw, caps: Cap) -> Trace:
+    """Requests come and go; pools hold memory in between."""
+    setup, graphs = draw_setup(draw, caps)
+    if caps & Cap.POOL and draw.boolean(0.85):
+        kind = PoolKind.LEGACY_POOL if draw.boolean(0.3) else PoolKind.VMM_POOL
+        setup = replace(setup, pool=kind, pool_range=4096 * draw.choice((1, 4, 4, 64)))
+    return Trace(setup, graphs, _History(draw, setup, caps, server=True).ops())
+
+
+# -- setups ------------------------------------------------------------------------------------
+
+
+def draw_setup(draw: Draw, caps: Cap) -> tuple[Setup, tuple[Graph, ...]]:
+    """One or two buffer types (at times a meta type), and contexts on them."""
+    types = _types(draw, caps)
+    every = tuple(range(len(types)))
+    configs = [every]
+    if len(types) > 1 and draw.boolean(0.25):  # other placements: they do not match (W6)
+        configs.append((draw.choice(every),))
+    if draw.boolean(0.1):
+        configs.append((*every, every[0]))  # the same types, one of them twice
+    memory = draw.choice(tuple(Memory))
+    graphs = tuple(_template(draw, len(types)) for _ in range(draw.choice((1, 2, 2))))
+    options = weighted(draw, ((3, 6), (1, 2), (2, 2), (0, 2)))
+    target = _context(draw, 0, graphs, memory, options, lanes=draw.choice((1, 2, 2)))
+    config = draw.integer(0, len(configs) - 1) if draw.boolean(0.3) else 0
+    other = options if draw.boolean(0.85) else draw.integer(0, 3)
+    draft = _context(draw, config, graphs, memory, other, lanes=draw.choice((1, 1, 2)))
+    contexts = (target, draft) if draw.boolean(0.9) else (target,)
+    strategies = [(Strategy.PAIR, 7)]
+    if caps & Cap.COUNTED:
+        strategies += [(Strategy.COUNTED, 2), (Strategy.APART, 1)]
+    setup = Setup(types, tuple(configs), weighted(draw, strategies), contexts=contexts)
+    return _limited(draw, setup, graphs) if draw.boolean(0.4) else setup, graphs
+
+
+def _types(draw: Draw, caps: Cap) -> tuple[BufferType, ...]:
+    def one() -> BufferType:
+        return BufferType(draw.choice((1, 8, 32)), granularity=draw.choice((1, 1, 64, 4096)))
+
+    types = [one() for _ in range(weighted(draw, ((1, 5), (2, 3))))]
+    if caps & Cap.META and draw.boolean(0.12):
+        devices = tuple(types[:2])
+        largest = max(t.granularity for t in devices)
+        types = [*devices, BufferType(32, granularity=largest, meta=(1 << len(devices)) - 1)]
+    return tuple(types)
+
+
+def _template(draw: Draw, n_types: int) -> Graph:
+    """An input, something of each part of the cache, a small output."""
+    given = Flag.LEAF | Flag.INPUT
+    slots = [draw.integer(0, n_types - 1) for _ in range(6)]
+    tensors = [Tensor(draw.integer(1, 8), (), given, slots[0], scale=Scale.SCALE_TOKENS)]
+    if draw.boolean(0.3):
+        tensors.append(Tensor(draw.integer(1, 64), (), Flag.LEAF | Flag.PREALLOC))
+    for scale in (Scale.SCALE_ATTENTION, Scale.SCALE_WINDOW, Scale.SCALE_INDEXER):
+        if draw.boolean(0.75):
+            source = (draw.integer(0, len(tensors) - 1),)
+            pad = draw.choice((0, 0, 0, 3))
+            tensors.append(
+                Tensor(draw.integer(1, 3), source, slot=slots[len(tensors) % 6], pad=pad, scale=scale)
+            )
+    last = len(tensors) - 1
+    sources = tuple(dict.fromkeys((last, draw.integer(0, last))))
+    flags = Flag.INPLACE if draw.boolean(0.3) else Flag(0)
+    tensors.append(Tensor(draw.integer(1, 8), sources, flags, slots[5], scale=Scale.SCALE_TOKENS))
+    if draw.boolean(0.2):  # a view of it
+        tensors.append(Tensor(1, (len(tensors) - 1,), view_src=len(tensors) - 1))
+    output = Scale.SCALE_TOKENS if draw.boolean(0.7) else Scale.SCALE_NONE
+    tensors.append(Tensor(draw.integer(1, 8), (len(tensors) - 1,), Flag.OUTPUT, slots[4], scale=output))
+    return Graph(tuple(tensors))
+
+
+def _context(
+    draw: Draw, config: int, graphs: Sequence[Graph], memory: Memory, options: int, lanes: int
+) -> Context:
+    graph = draw.integer(0, len(graphs) - 1)
+    cells = 8 * draw.choice((1, 2, 3, 4, 8, 32))
+    generation = draw.choice((1, 1, 2, 4))
+    batch = draw.choice((63, 64, 65, 65, 128)) if lanes == 2 or draw.boolean(0.3) else draw.choice((4, 8, 16))
+    window = draw.choice((0, 1, 8, cells // 2))
+    nodes = len(graphs[graph].tensors) + draw.choice((0, 0, 0, 2, -1))
+    nodes = 0 if draw.boolean(0.5) else nodes
+    return Context(config, graph, memory, Option(options), lanes, cells, window, generation, batch, nodes)
+
+
+def _limited(draw: Draw, setup: Setup, graphs: Sequence[Graph]) -> Setup:
+    """A device that has what opening takes, and about what a context needs at some step of its cache."""
+    c, policy = draw.choice(setup.contexts), Policy(Ints)
+    need = _need(
+        setup, graphs, c, draw.choice((c.generation, c.batch, c.batch)), c.cells // draw.choice((1, 1, 2, 8))
+    )
+    device = draw.integer(0, len(need) - 1)
+    kind = setup.types[device]
+    if kind.meta:
+        return setup
+    opening = 0
+    for x in setup.contexts:
+        first = policy.start(frame(x)).reserved
+        opening += x.lanes * _need(setup, graphs, x, first.tokens, first.cells)[device]
+    more = need[device] * draw.choice((1, 2, 2, 3)) // 2 + draw.choice((0, 0, 1, -1, 64))
+    capacity = max(0, more if draw.boolean(0.1) else max(more, opening))
+    types = (*setup.types[:device], replace(kind, capacity=capacity), *setup.types[device + 1 :])
+    return replace(setup, types=types)
+
+
+def _need(setup: Setup, graphs: Sequence[Graph], c: Context, tokens: int, cells: int) -> list[int]:
+    """Bytes by type that a reservation takes, as the device rounds."""
+    parts = Policy(Ints).parts(frame(c), cells)
+    planned = plan(setup.types, setup.configs[c.config], scaled(graphs[c.graph], tokens, parts))
+    rows = planned.need if planned else ((0,),) * len(setup.types)
+    return [
+        sum(-(-x // k.granularity) * k.granularity for x in row)
+        for row, k in zip(rows, setup.types, strict=True)
+    ]
+
+
+# -- operations ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _History:
+    """Draws operations, and keeps in mind which contexts are open and which slots are busy."""
+
+    draw: Draw
+    setup: Setup
+    caps: Cap
+    server: bool
+    out: list[Op] = field(default_factory=list)
+    open: set[int] = field(default_factory=set)
+    busy: set[int] = field(default_factory=set)
+    runs: int = 0
+
+    def ops(self) -> tuple[Op, ...]:
+        draw = self.draw
+        self.p_fail = draw.choice((0.0, 0.0, 0.08, 0.2))
+        self.p_async = draw.choice((0.0, 0.3, 0.6))
+        self.p_wrong = draw.choice((0.0, 0.0, 0.05))
+        self.weights = tuple((move, w * draw.choice((0, 1, 1, 2))) for move, w in self.moves())
+        self.weights += ((self.decode, 1),)
+        self.begin()
+        while len(self.out) < _LENGTH + 140 * self.runs and len(self.out) < 230:
+            if draw.boolean(self.p_wrong):
+                self.anything()
+            else:
+                weighted(draw, self.weights)()
+        return tuple(self.out)
+
+    def moves(self):  # type: ignore[no-untyped-def]
+        """What may come next, with its weight."""
+        moves = [
+            (self.decode, 6), (self.prompt, 4), (self.run, 3), (self.sync, 2), (self.attach, 2),
+            (self.reopen, 1), (self.nodes, 1), (self.look, 1), (self.capacity, 1), (self.unchecked, 1),
+        ]  # fmt: skip
+        if self.setup.pool != PoolKind.NO_POOL:
+            moves.append((self.trim, 1))
+        if self.server:
+            moves += [(self.enter, 6), (self.step, 8), (self.leave, 5)]
+        return moves
+
+    def begin(self) -> None:
+        """Mostly what one would write first: both are opened, the draft attaches."""
+        for c in range(len(self.setup.contexts)):
+            if c == TARGET or self.draw.boolean(0.9):
+                self.add(op := self.failing(Op(Kind.CTX_OPEN, c), 0.3))
+                if op.fail_nth or op.fail_types:
+                    self.add(Op(Kind.CTX_OPEN, c))
+                self.open.add(c)
+        if DRAFT in self.open and self.draw.boolean(0.85):
+            self.attach()
+
+    def add(self, op: Op) -> None:
+        self.out.append(op)
+
+    def failing(self, op: Op, less: float = 1.0) -> Op:
+        draw = self.draw
+        if not draw.boolean(self.p_fail * less):
+            return op
+        if draw.boolean(0.6):
+            return replace(op, fail_nth=draw.choice((1, 1, 1, 2, 3)))
+        return replace(op, fail_types=draw.integer(1, (1 << len(self.setup.types)) - 1))
+
+    def who(self) -> int:
+        return self.draw.choice(sorted(self.open)) if self.open else TARGET
+
+    def used(self, c: Context) -> int:
+        """Cells in use: around every step, else any."""
+        draw, eighth = self.draw, c.cells // 8
+        if draw.boolean(0.6):
+            near = draw.choice((1, 1, 2, 4, 8)) * eighth + draw.choice((-1, 0, 0, 1))
+            return max(0, min(c.cells, near))
+        return draw.integer(0, c.cells)
+
+    def flags(self) -> OpFlag:
+        return OpFlag.ASYNC if self.draw.boolean(self.p_async) else _NO_FLAG
+
+    def decode(self) -> None:
+        n = self.who()
+        c = self.setup.contexts[n]
+        tokens = self.draw.integer(1, c.generation)
+        self.add(self.failing(Op(Kind.CTX_DECODE, n, self.used(c), flags=self.flags(), value=tokens)))
+
+    def prompt(self) -> None:
+        """A batch above the generation size; around 64 tokens where there are so many."""
+        n, draw = self.who(), self.draw
+        c = self.setup.contexts[n]
+        tokens = draw.choice((c.generation + 1, 63, 64, 65, c.batch, c.batch, draw.integer(1, c.batch)))
+        tokens = max(1, min(c.batch, tokens))
+        self.add(self.failing(Op(Kind.CTX_DECODE, n, self.used(c), flags=self.flags(), value=tokens)))
+
+    def run(self) -> None:
+        """Small calls in a row, of one context or of both in turn; rarely one in between that needs more."""
+        draw = self.draw
+        if self.runs >= 2:
+            return
+        length = weighted(draw, _RUNS)
+        self.runs += length > 60
+        n = self.who()
+        both = len(self.open) > 1 and draw.boolean(0.3)
+        if length > 60:
+            self.prompt_of(n)
+        top = self.setup.contexts[n].cells // draw.choice((8, 8, 4, 2))
+        odd = draw.integer(0, 2 * length)
+        for k in range(length):
+            for c in (n, 1 - n) if both else (n,):
+                made = self.setup.contexts[c]
+                used = min(made.cells, draw.integer(0, top))
+                tokens = draw.integer(1, made.generation)
+                if k == odd:
+                    tokens, used = draw.choice(
+                        ((made.batch, used), (tokens, made.cells), (made.batch, made.cells))
+                    )
+                self.add(Op(Kind.CTX_DECODE, c, used, value=tokens))
+
+    def prompt_of(self, n: int) -> None:
+        """So that there is something to become smaller."""
+        c = self.setup.contexts[n]
+        self.add(Op(Kind.CTX_DECODE, n, c.cells // self.draw.choice((1, 1, 2)), value=c.batch))
+
+    def sync(self) -> None:
+        self.add(Op(Kind.CTX_SYNC, self.who()))
+
+    def attach(self) -> None:
+        if DRAFT not in self.open or TARGET not in self.open:
+            return
+        bits = VALIDATED if self.draw.boolean(0.85) else self.draw.integer(0, VALIDATED)
+        self.add(op := self.failing(Op(Kind.CTX_ATTACH, DRAFT, value=bits), 2.0))
+        if op.fail_nth or op.fail_types:  # without a scheduler a decode is refused
+            if self.draw.boolean(0.5):
+                self.decode()
+            self.add(Op(Kind.CTX_ATTACH, DRAFT, value=VALIDATED))
+
+    def reopen(self) -> None:
+        """A context goes, and mostly comes back; a draft that stays decodes on what it has (R11)."""
+        draw = self.draw
+        closed = [c for c in range(len(self.setup.contexts)) if c not in self.open]
+        if closed and draw.boolean(0.7):
+            self.add(self.failing(Op(Kind.CTX_OPEN, closed[0]), 0.5))
+            self.open.add(closed[0])
+        else:
+            n = self.who()
+            self.add(Op(Kind.CTX_CLOSE, n))
+            if not (self.busy and n == TARGET):
+                self.open.discard(n)
+
+    def nodes(self) -> None:
+        n = self.who()
+        self.add(Op(Kind.CTX_NODES, n, value=self.draw.integer(1, 16)))
+
+    def look(self) -> None:
+        self.add(Op(Kind.LOOK, self.draw.integer(0, 3)))
+
+    def capacity(self) -> None:
+        """A device has less for a while; what is in use stays."""
+        device = self.draw.integer(0, len(self.setup.types) - 1)
+        kind = self.setup.types[device]
+        self.add(Op(Kind.CAPACITY, other=device, value=self.draw.choice((0, 256, 4096, 1 << 15))))
+        weighted(self.draw, ((self.prompt, 3), (self.attach, 1), (self.decode, 1)))()
+        if self.draw.boolean(0.8):
+            self.add(Op(Kind.CAPACITY, other=device, value=self.draw.choice((kind.capacity, UNLIMITED))))
+
+    def unchecked(self) -> None:
+        """R12's counter-test: the other replaces the buffers, and the comparison is left out."""
+        if len(self.open) < 2 or not self.draw.boolean(0.4):
+            return
+        n = self.who()
+        mine, others = self.setup.contexts[n], self.setup.contexts[1 - n]
+        op = Op(Kind.CTX_DECODE, n, self.used(mine), value=self.draw.integer(1, mine.generation))
+        self.add(op)
+        self.add(Op(Kind.CTX_DECODE, 1 - n, others.cells, value=others.batch))
+        self.add(replace(op, flags=OpFlag.UNCHECKED))
+
+    def trim(self) -> None:
+        self.add(Op(Kind.CTX_TRIM, self.who()))
+
+    def enter(self) -> None:
+        free = [k for k in range(MAX_SERVER_SLOTS) if k not in self.busy]
+        if free and TARGET in self.open:
+            slot = self.draw.choice(free)
+            self.busy.add(slot)
+            self.add(Op(Kind.SLOT_ENTER, slot))
+
+    def step(self) -> None:
+        if self.busy:
+            c = self.setup.contexts[TARGET]
+            tokens = self.draw.choice((1, 1, c.generation, c.batch, self.draw.integer(1, c.batch)))
+            slot = self.draw.choice(sorted(self.busy))
+            self.add(self.failing(Op(Kind.SLOT_STEP, slot, value=tokens), 0.5))
+
+    def leave(self) -> None:
+        if self.busy:
+            slot = self.draw.choice(sorted(self.busy))
+            self.busy.discard(slot)
+            self.add(Op(Kind.SLOT_LEAVE, slot))
+
+    def anything(self) -> None:
+        """Any operation of a context or slot, most of them at a wrong time."""
+        draw = self.draw
+        kinds = [Kind.CTX_OPEN, Kind.CTX_CLOSE, Kind.CTX_ATTACH, Kind.CTX_DECODE, Kind.CTX_SYNC, Kind.RESERVE,
+                 Kind.NEW, Kind.FREE]  # fmt: skip
+        kinds += [Kind.SLOT_ENTER, Kind.SLOT_STEP, Kind.SLOT_LEAVE] if self.server else []
+        kind = draw.choice(kinds)
+        if kind == Kind.CTX_DECODE:
+            c = self.setup.contexts[0]
+            used = draw.choice((0, c.cells, c.cells + 1))
+            self.add(Op(kind, draw.integer(0, 1), used, value=draw.choice((0, 1, c.batch, c.batch + 1))))
+        elif kind == Kind.SLOT_STEP:
+            self.add(Op(kind, draw.integer(0, 3), value=draw.choice((0, 1))))
+        else:
+            n = draw.integer(0, 1)
+            self.add(Op(kind, n))
+            if kind == Kind.CTX_OPEN and n < len(self.setup.contexts):
+                self.open.add(n)
+            if kind == Kind.CTX_CLOSE and not (self.busy and n == TARGET):
+                self.open.discard(n)
