@@ -95,6 +95,8 @@ class Books:
     def tally(self, op: Op, seen: StepSeen) -> Counter[str]:
         """How often the step exercised each clause. What it breaks is kept for `step`."""
         n: Counter[str] = Counter()
+        if seen.obs.status == Status.MISUSE and self.dooms(op):  # it died of it, as it must
+            return Counter(("R12",))
         self.judged = list(self.judge(op, seen, n))
         return n
 
