@@ -20,11 +20,12 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy -p gallocheck
 
-# The native tests, under AddressSanitizer and UndefinedBehaviorSanitizer.
+# The native tests, under AddressSanitizer and UndefinedBehaviorSanitizer; those of two threads under ThreadSanitizer too.
 native-test: $(VENV)/.ready
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DGALLOCHECK_TESTS=ON -DGALLOCHECK_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo > build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
-	$(BIN)/cmake --build build/sanitize --target native_tests >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DGALLOCHECK_TESTS=ON -DGALLOCHECK_SANITIZE=ON -DGALLOCHECK_TSAN=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo > build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
+	$(BIN)/cmake --build build/sanitize --target native_tests native_tests_tsan >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
 	build/sanitize/native/native_tests
+	build/sanitize/native/native_tests_tsan
 
 $(VENV)/.ready: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "gallocheck needs Python 3.10 or newer; name one with make PYTHON=python3.x"; exit 3; }

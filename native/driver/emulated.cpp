@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "emulated_world.h"
 
@@ -37,8 +36,9 @@ cuda::result ctx_get_current(cuda::context * ctx) {
 
 } // namespace
 
-world * open(const device_setup * devices, int n) {
+world * open(const device_setup * devices, int n, const ground * on) {
     auto * w = new world;
+    w->on = on ? on : &on_host;
     w->gpus.reserve(size_t(n)); // contexts are pointers to them
     for (int i = 0; i < n; i++) {
         w->gpus.push_back({devices[i].granularity, devices[i].capacity, 0});
@@ -54,7 +54,7 @@ void close(world * w) {
         munmap(a.base, a.size);
     }
     for (void * p : w->host_memory) {
-        std::free(p);
+        w->on->host_free(p);
     }
     if (here == w) enter(nullptr);
     delete w;

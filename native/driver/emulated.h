@@ -31,7 +31,27 @@ struct device_setup {
 
 struct world;
 
-world * open(const device_setup * devices, int n);
+// What memory is made of and kernels run on: the host, or a card (card.cpp). The
+// world has checked every range. Those that get something fail where there is no
+// more: address 0, null, false.
+struct ground {
+    cuda::device_ptr (*reserve)(uint64_t size, uint64_t alignment);
+    void (*unreserve)(cuda::device_ptr at, uint64_t size);
+    bool (*map)(cuda::device_ptr at, uint64_t size);
+    void (*allow)(cuda::device_ptr at, uint64_t size, int access);
+    void (*unmap)(cuda::device_ptr at, uint64_t size);
+    cuda::device_ptr (*allocate)(uint64_t size);
+    void (*free)(cuda::device_ptr at, uint64_t size);
+    void * (*host_allocate)(uint64_t size);
+    void (*host_free)(void * at);
+    void (*copy_in)(cuda::device_ptr to, const void * from, uint64_t size);
+    void (*copy_out)(void * to, cuda::device_ptr from, uint64_t size);
+    void (*set)(cuda::device_ptr to, unsigned char value, uint64_t size);
+    bool runs_kernels; // the world does, on the host; else whoever launches them
+    void (*settle)();  // waits for what runs elsewhere: memory is taken away from under it
+};
+
+world * open(const device_setup * devices, int n, const ground * on = nullptr); // null: the host
 void close(world * w); // whatever it still holds is gone, work that nobody waited for too
 void enter(world * w); // no context is current then
 const cuda::driver & table();

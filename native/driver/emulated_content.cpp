@@ -1,7 +1,5 @@
 // emulated_content.cpp: copies, and memory that the driver places itself.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "emulated_world.h"
 
@@ -56,7 +54,7 @@ cuda::result memcpy_htod(cuda::device_ptr to, const void * from, size_t size) {
     if (!here) return cuda::not_initialized;
     locked lock(here->mutex);
     if (const cuda::result r = ready(lock, to, size, cuda::access_read_write)) return r;
-    if (size > 0) std::memcpy(host(to), from, size);
+    if (size > 0) here->on->copy_in(to, from, size);
     return cuda::success;
 }
 
@@ -64,7 +62,7 @@ cuda::result memcpy_dtoh(void * to, cuda::device_ptr from, size_t size) {
     if (!here) return cuda::not_initialized;
     locked lock(here->mutex);
     if (const cuda::result r = ready(lock, from, size, cuda::access_read)) return r;
-    if (size > 0) std::memcpy(to, host(from), size);
+    if (size > 0) here->on->copy_out(to, from, size);
     return cuda::success;
 }
 
@@ -72,7 +70,7 @@ cuda::result memset_d8(cuda::device_ptr to, unsigned char value, size_t size) {
     if (!here) return cuda::not_initialized;
     locked lock(here->mutex);
     if (const cuda::result r = ready(lock, to, size, cuda::access_read_write)) return r;
-    if (size > 0) std::memset(host(to), value, size);
+    if (size > 0) here->on->set(to, value, size);
     return cuda::success;
 }
 
@@ -87,10 +85,9 @@ cuda::result mem_alloc(cuda::device_ptr * ptr, size_t size) {
     const bool told_to = told_to_fail(*here, device);
     if (told_to || size > UINT64_MAX - over || current->used > current->capacity) return cuda::out_of_memory;
     if (size + over > current->capacity - current->used) return cuda::out_of_memory;
-    const char * p = new_addresses(*here, backed(size + over), page());
+    const cuda::device_ptr p = here->on->allocate(size + over);
     if (!p) return cuda::out_of_memory;
-    *ptr = reinterpret_cast<cuda::device_ptr>(p);
-    allow(*ptr, size + over, cuda::access_read_write);
+    *ptr = p;
     current->used += size + over;
     here->blocks.push_back({*ptr, size + over, device});
     return cuda::success;
@@ -109,7 +106,7 @@ cuda::result mem_free(cuda::device_ptr ptr) {
     *b = all.back();
     all.pop_back();
     take_from_work(*here, lock, gone.at, gone.size);
-    wipe(gone.at, gone.size);
+    here->on->free(gone.at, gone.size);
     here->gpus[gone.device].used -= gone.size;
     return cuda::success;
 }
@@ -120,8 +117,9 @@ cuda::result mem_host_alloc(void ** ptr, size_t size, unsigned flags) {
     if (!current) return cuda::invalid_context;
     if (!ptr || size == 0 || flags > 7) return cuda::invalid_value;
     if (const cuda::result r = unsafe_now(*here)) return r;
-    *ptr = std::aligned_alloc(64, (size + 63) / 64 * 64);
-    if (!*ptr) return cuda::out_of_memory;
+    void * p = here->on->host_allocate(size);
+    if (!p) return cuda::out_of_memory;
+    *ptr = p;
     here->host_memory.push_back(*ptr);
     return cuda::success;
 }
@@ -136,7 +134,7 @@ cuda::result mem_free_host(void * ptr) {
     if (p == all.end()) return cuda::invalid_value;
     *p = all.back();
     all.pop_back();
-    std::free(ptr);
+    here->on->host_free(ptr);
     return cuda::success;
 }
 

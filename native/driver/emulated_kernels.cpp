@@ -48,38 +48,30 @@ void run(const digest & p) {
     *p.word = gc_digest(*p.word, p.at, s.t, 1);
 }
 
-int touches(const set_words & p, range * r) {
-    r[0] = {uint64_t(p.words), p.n * sizeof(uint64_t)};
-    return 1;
+range touches(const set_words &) {
+    return {0, 0};
 }
 
-int touches(const kernels::fill & p, range * r) {
-    r[0] = {uint64_t(p.to), p.size};
-    return 1;
+range touches(const kernels::fill & p) {
+    return {uint64_t(p.to), p.size};
 }
 
-int touches(const kernels::verify & p, range * r) {
-    r[0] = {uint64_t(p.at), p.size};
-    r[1] = {uint64_t(p.word), sizeof(uint64_t)};
-    return 2;
+range touches(const kernels::verify & p) {
+    return {uint64_t(p.at), p.size};
 }
 
-int touches(const node & p, range * r) {
-    r[0] = {uint64_t(p.to), p.size};
-    r[1] = {uint64_t(p.words), p.n * sizeof(uint64_t)};
-    return 2;
+range touches(const node & p) {
+    return {uint64_t(p.to), p.size};
 }
 
-int touches(const digest & p, range * r) {
-    r[0] = {uint64_t(p.at), p.size};
-    r[1] = {uint64_t(p.word), sizeof(uint64_t)};
-    return 2;
+range touches(const digest & p) {
+    return {uint64_t(p.at), p.size};
 }
 
 template <class P> constexpr kernel_code code(kernel k) {
     static_assert(sizeof(P) <= max_parameters);
     return {names[k], sizeof(P), [](const void * p) { run(*static_cast<const P *>(p)); },
-            [](const void * p, range * r) { return touches(*static_cast<const P *>(p), r); }};
+            [](const void * p) { return touches(*static_cast<const P *>(p)); }};
 }
 
 } // namespace

@@ -9,17 +9,16 @@
 namespace gc::emulated {
 
 constexpr size_t max_parameters = 64; // bytes of a kernel's parameters
-constexpr int max_ranges = 2;         // of memory that a kernel touches
 
 struct range {
-    uint64_t at, size; // bytes
+    uint64_t at, size; // bytes; of size 0 where there is none
 };
 
 struct kernel_code {
     const char * name;
     size_t parameters;                            // bytes
     void (*run)(const void * parameters);         // the whole grid
-    int (*touches)(const void * parameters, range * out); // what it reads and writes; how many
+    range (*touches)(const void * parameters);    // the device memory that it reads and writes; words are none
 };
 
 extern const kernel_code kernel_codes[kernels::n_kernels];

@@ -1,24 +1,12 @@
 // emulated_memory.cpp: virtual memory. The rules are those that the CUDA driver's
 // documentation states; each is one early return with the documented error code.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 
 #include "emulated_world.h"
 
 namespace gc::emulated {
 namespace {
-
-constexpr uint64_t arena_size = uint64_t(1) << 40;
-constexpr uint64_t huge_page = uint64_t(1) << 21;
-
-[[noreturn]] void die(const char * what) {
-    std::perror(what);
-    std::abort();
-}
 
 physical * find(world & w, cuda::allocation handle) {
     for (physical & m : w.memory) {
@@ -74,43 +62,6 @@ bool valid_prop(const cuda::allocation_prop * p) {
 
 } // namespace
 
-uint64_t backed(uint64_t size) {
-    return page_up(std::min(size, backed_max));
-}
-
-char * new_addresses(world & w, uint64_t size, uint64_t alignment) {
-    for (;;) {
-        if (!w.arenas.empty()) {
-            arena & a = w.arenas.back();
-            const uint64_t top = reinterpret_cast<uint64_t>(a.base) + a.top;
-            const uint64_t skip = (alignment - top % alignment) % alignment;
-            if (a.size - a.top >= skip && a.size - a.top - skip > size) { // one page more: it faults
-                a.top += skip + size + page();
-                return a.base + a.top - size - page();
-            }
-        }
-        const uint64_t bytes = std::max(arena_size, size + alignment + page());
-        void * p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) {
-            return nullptr;
-        }
-        w.arenas.push_back({static_cast<char *>(p), bytes, 0});
-    }
-}
-
-void wipe(cuda::device_ptr at, uint64_t size) {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    if (mmap(host(at), backed(size), PROT_NONE, flags, -1, 0) == MAP_FAILED) die("mmap");
-}
-
-void allow(cuda::device_ptr at, uint64_t size, int access) {
-    const int protection = access == cuda::access_none ? PROT_NONE
-                         : access == cuda::access_read ? PROT_READ
-                                                       : PROT_READ | PROT_WRITE;
-    if (mprotect(host(at), backed(size), protection) != 0) die("mprotect");
-    if (size >= huge_page) madvise(host(at), backed(size), MADV_NOHUGEPAGE); // a page touched costs a page
-}
-
 namespace memory {
 
 cuda::result mem_get_info(size_t * free, size_t * total) {
@@ -139,9 +90,9 @@ cuda::result mem_address_reserve(cuda::device_ptr * ptr, size_t size, size_t ali
     locked lock(here->mutex);
     if (!ptr || size == 0 || size % page() != 0 || flags != 0) return cuda::invalid_value;
     if (alignment != 0 && !std::has_single_bit(alignment)) return cuda::invalid_value;
-    const char * p = new_addresses(*here, backed(size), std::max<uint64_t>(alignment, page()));
+    const cuda::device_ptr p = here->on->reserve(size, std::max<uint64_t>(alignment, page()));
     if (!p) return cuda::out_of_memory;
-    *ptr = reinterpret_cast<cuda::device_ptr>(p);
+    *ptr = p;
     here->reservations.push_back({*ptr, size});
     return cuda::success;
 }
@@ -157,6 +108,7 @@ cuda::result mem_address_free(cuda::device_ptr ptr, size_t size) {
     }
     *r = all.back();
     all.pop_back();
+    here->on->unreserve(ptr, size);
     return cuda::success;
 }
 
@@ -200,6 +152,7 @@ cuda::result mem_map(cuda::device_ptr ptr, size_t size, size_t offset, cuda::all
     }
     if (m->mapped) return cuda::not_supported;
     if (steps_count && told_to_fail(*here, m->device)) return cuda::out_of_memory;
+    if (!here->on->map(ptr, size)) return cuda::out_of_memory;
     m->mapped = true;
     here->mappings.push_back({ptr, size, handle, cuda::access_none});
     return cuda::success;
@@ -211,7 +164,7 @@ cuda::result mem_unmap(cuda::device_ptr ptr, size_t size) {
     if (!each_whole_mapping(*here, ptr, size, [](mapping &) {})) return cuda::invalid_value;
     take_from_work(*here, lock, ptr, size);
     each_whole_mapping(*here, ptr, size, [](mapping & x) {
-        if (x.access != cuda::access_none) wipe(x.at, x.size);
+        here->on->unmap(x.at, x.size);
         physical * m = find(*here, x.handle);
         m->mapped = false;
         drop_if_unused(*here, m);
@@ -233,7 +186,7 @@ cuda::result mem_set_access(cuda::device_ptr ptr, size_t size, const cuda::acces
     if (!each_whole_mapping(*here, ptr, size, [](mapping &) {})) return cuda::invalid_value;
     if (steps_count && told_to_fail(*here, desc->where.id)) return cuda::out_of_memory;
     each_whole_mapping(*here, ptr, size, [&](mapping & x) {
-        allow(x.at, x.size, flags);
+        here->on->allow(x.at, x.size, flags);
         x.access = flags;
     });
     return cuda::success;

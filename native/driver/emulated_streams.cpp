@@ -1,5 +1,7 @@
 // emulated_streams.cpp: streams and events. A stream's work waits in its queue
 // until somebody waits for it: then it is run, and first whatever it waits for.
+// Where unfinished work of another stream may touch the same memory, the two run
+// in turn, piece by piece: what a missing wait can spoil is spoilt.
 #include <algorithm>
 
 #include "emulated_world.h"
@@ -12,7 +14,7 @@ bool idle(const stream_state & s) {
 }
 
 void run(const command & c) {
-    if (c.lost) return;
+    if (c.lost || !here->on->runs_kernels) return;
     if (c.kind == command::launch) c.code->run(c.parameters.data());
     if (c.kind == command::replay) {
         for (const command & x : c.graph->commands) {
@@ -45,6 +47,69 @@ void run_some(world & w, locked & lock, stream_state & s, uint64_t until) {
     s.queue.erase(s.queue.begin(), s.queue.begin() + long(s.begun));
     s.done += s.begun;
     s.begun = 0;
+    if (idle(s)) s.low = UINT64_MAX, s.high = 0;
+}
+
+bool overlaps(const command & c, uint64_t at, uint64_t size) {
+    if (c.kind == command::launch) {
+        const range r = c.code->touches(c.parameters.data());
+        return r.size > 0 && r.at < at + size && at < r.at + r.size;
+    }
+    const auto inner = [&](const command & x) { return overlaps(x, at, size); };
+    return c.kind == command::replay && std::any_of(c.graph->commands.begin(), c.graph->commands.end(), inner);
+}
+
+// Whether two streams have work that touches the same memory.
+bool touch_the_same(const stream_state & s, const stream_state & o) {
+    if (o.low >= s.high || s.low >= o.high) return false;
+    const auto also_of_o = [&](const command & c) {
+        const range r = c.code->touches(c.parameters.data());
+        return std::any_of(o.queue.begin(), o.queue.end(), [&](const command & x) { return overlaps(x, r.at, r.size); });
+    };
+    return std::any_of(s.queue.begin(), s.queue.end(), [&](const command & c) {
+        if (c.kind == command::launch) return also_of_o(c);
+        const auto is_replay = c.kind == command::replay;
+        return is_replay && std::any_of(c.graph->commands.begin(), c.graph->commands.end(), also_of_o);
+    });
+}
+
+// Others with such work: where a wait orders the two, it is in a queue and holds.
+std::vector<stream_state *> rivals(world & w, const stream_state & s) {
+    std::vector<stream_state *> all;
+    for (const auto & o : w.streams) {
+        if (o.get() != &s && !o->busy && !idle(*o) && touch_the_same(s, *o)) all.push_back(o.get());
+    }
+    return all;
+}
+
+// One piece of s's work, and one of each rival's that waits for nothing.
+void run_in_turn(world & w, locked & lock, stream_state & s, const std::vector<stream_state *> & others) {
+    run_some(w, lock, s, s.done + 1);
+    for (stream_state * o : others) {
+        if (o->busy || idle(*o)) continue; // another thread came by
+        const command & next = o->queue.front();
+        if (next.kind == command::wait && next.on->done < next.until) continue;
+        o->busy = true;
+        run_some(w, lock, *o, o->done + 1);
+        o->busy = false;
+    }
+}
+
+bool on_device(const world & w, uint64_t at) {
+    return std::any_of(w.arenas.begin(), w.arenas.end(), [&](const arena & a) {
+        return at - reinterpret_cast<uint64_t>(a.base) < a.size;
+    });
+}
+
+void note_memory(const world & w, stream_state & s, const command & c) {
+    const auto note = [&](const command & x) {
+        const range r = x.code->touches(x.parameters.data());
+        if (r.size == 0 || !on_device(w, r.at)) return;
+        s.low = std::min(s.low, r.at);
+        s.high = std::max(s.high, r.at + r.size);
+    };
+    if (c.kind == command::launch) note(c);
+    if (c.kind == command::replay) std::for_each(c.graph->commands.begin(), c.graph->commands.end(), note);
 }
 
 void wait_for(stream_state & s, stream_state & on, uint64_t until) {
@@ -64,18 +129,6 @@ void wait_implicitly(world & w, stream_state & s) {
     for (const auto & other : w.streams) {
         if (other->device == s.device && other->blocking && !other->in) wait_for(s, *other, other->submitted);
     }
-}
-
-bool overlaps(const command & c, uint64_t at, uint64_t size) {
-    if (c.kind == command::launch) {
-        std::array<range, max_ranges> r;
-        const int n = c.code->touches(c.parameters.data(), r.data());
-        return std::any_of(r.begin(), r.begin() + n, [&](const range & x) {
-            return x.size > 0 && x.at < at + size && at < x.at + x.size;
-        });
-    }
-    const auto inner = [&](const command & x) { return overlaps(x, at, size); };
-    return c.kind == command::replay && std::any_of(c.graph->commands.begin(), c.graph->commands.end(), inner);
 }
 
 // What of a stream's queue touches the range is lost; true where there was any.
@@ -128,6 +181,7 @@ cuda::result submit(world & w, stream_state & s, command c) {
         if (const cuda::result r = legacy_now(w, s.device)) return r;
     }
     wait_implicitly(w, s);
+    note_memory(w, s, c);
     s.queue.push_back(std::move(c));
     s.submitted++;
     return cuda::success;
@@ -140,7 +194,8 @@ void run_until(world & w, locked & lock, stream_state & s, uint64_t until) {
             continue;
         }
         s.busy = true;
-        run_some(w, lock, s, until);
+        const std::vector<stream_state *> others = rivals(w, s);
+        others.empty() ? run_some(w, lock, s, until) : run_in_turn(w, lock, s, others);
         s.busy = false;
         w.ran.notify_all();
     }
@@ -157,6 +212,7 @@ void take_from_work(world & w, locked & lock, cuda::device_ptr at, uint64_t size
     each_stream(w, [&](stream_state & s) { any |= !idle(s) && lose(s, at, size); });
     if (!any) return;
     w.hazards++;
+    w.on->settle();
     each_stream(w, [&](stream_state & s) { // what runs is let through
         while (s.begun > 0) {
             w.ran.wait(lock);

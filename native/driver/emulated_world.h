@@ -90,6 +90,7 @@ struct stream_state {
     std::deque<command> queue; // the first `begun` are being run
     uint64_t submitted = 0, done = 0, begun = 0;
     bool busy = false;         // a thread runs its work
+    uint64_t low = UINT64_MAX, high = 0; // between them lies what its work touches, since it last had none
     std::shared_ptr<capture> in;
 };
 
@@ -117,8 +118,9 @@ struct world {
     std::mutex mutex;
     std::condition_variable ran; // some work is done
 
-    std::vector<gpu> gpus; // as many as at the start
-    std::vector<arena> arenas;
+    const ground * on;
+    std::vector<gpu> gpus;     // as many as at the start
+    std::vector<arena> arenas; // of the host's ground
     std::vector<reservation> reservations;
     std::vector<physical> memory;
     std::vector<mapping> mappings;
@@ -149,20 +151,10 @@ inline bool valid_device(int id) {
 
 // Counts an allocation; true where it was told to fail.
 bool told_to_fail(world & w, int device);
-// Fresh addresses without access, and where they fault behind the end; null where there are none left.
-char * new_addresses(world & w, uint64_t size, uint64_t alignment);
-// Bytes of host memory behind so many bytes of a device; only the start of a huge range has any.
-uint64_t backed(uint64_t size);
-// Fresh pages without access: the old content is gone.
-void wipe(cuda::device_ptr at, uint64_t size);
-void allow(cuda::device_ptr at, uint64_t size, int access);
+extern const ground on_host;
 
 inline uint64_t page_up(uint64_t x) {
     return (x + page() - 1) / page() * page();
-}
-
-inline char * host(cuda::device_ptr p) {
-    return reinterpret_cast<char *>(p); // NOLINT: a device address is a host address here
 }
 
 // The owner of that handle in a list, or null.

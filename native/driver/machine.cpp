@@ -33,14 +33,20 @@ void must(cuda::result r, const char * what) {
     std::abort();
 }
 
+// On device 0, like every session's streams; whatever context is current stays so.
 void make_tools(world & w) {
     const cuda::driver & api = table(&w);
+    cuda::context before = nullptr, first = nullptr;
+    must(api.ctx_get_current(&before), "ctx_get_current");
+    must(api.primary_ctx_retain(&first, 0), "primary_ctx_retain");
+    must(api.ctx_set_current(first), "ctx_set_current");
     cuda::module m = nullptr;
     must(api.module_load_data(&m, kernels::ptx), "module_load_data");
     for (int i = 0; i < kernels::n_kernels; i++) {
         must(api.module_get_function(&w.tools.code[i], m, kernels::names[i]), kernels::names[i]);
     }
     must(api.stream_create(&w.tools.stream, cuda::stream_non_blocking), "stream_create");
+    must(api.ctx_set_current(before), "ctx_set_current");
     w.ready = true;
 }
 
