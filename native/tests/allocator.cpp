@@ -151,7 +151,7 @@ TEST(misuse_is_a_status) {
     session s;
     const int g = s.graph(16);
     CHECK(s.run(GC_LOOK, 0) == GC_MISUSE && s.run(GC_LOOK, -1) == GC_MISUSE && s.run(GC_LOOK, 4) == GC_MISUSE);
-    CHECK(s.start(0, 3) == GC_MISUSE && s.start(4) == GC_MISUSE && s.run(GC_NEW, 0, 0, 0, 0, GC_BY_SCHED) == GC_MISUSE);
+    CHECK(s.start(0, 3) == GC_MISUSE && s.start(4) == GC_MISUSE);
     CHECK(s.start(0) == GC_DONE && s.start(0) == GC_MISUSE);
     CHECK(s.reserve(0, g + 1) == GC_MISUSE && s.measure(0, -1) == GC_MISUSE && s.alloc(0, 7) == GC_MISUSE);
     CHECK(s.compute(0) == GC_MISUSE && s.shrink(0) == GC_MISUSE && s.remake(0) == GC_MISUSE);
