@@ -47,11 +47,9 @@ def applies(clause: str, caps: Cap) -> bool:
     if letter == "S":
         return bool(caps & Cap.COUNTED)
     if letter == "M":
-        return bool(caps & Cap.META)
-    if clause in ("C1", "C2"):
+        return bool(caps & Cap.META) and (clause != "M3" or bool(caps & (Cap.RESIZABLE | Cap.GROUP)))
+    if clause in ("C1", "C2", "C3", "C4"):
         return bool(caps & Cap.SCHED)
-    if clause in ("C3", "C4"):
-        return bool(caps & Cap.SCHED) and bool(caps & Cap.EXACT)
     if clause == "C5":
         return bool(caps & Cap.SCHED) and bool(caps & (Cap.RESIZABLE | Cap.GROUP))
     if letter == "V":

@@ -16,16 +16,28 @@ _MOVES = ((Kind.COMPUTE, 5), (Kind.ALLOC, 3), (Kind.RESERVE, 2), (Kind.FREE, 1))
 
 def draw_meta(draw: Draw, caps: Cap) -> Trace:
     """Mostly an owner and its borrower; plain allocators at times, and where `caps` has no RESIZABLE."""
+    trace = _draw(draw, caps)
+    return trace if caps & Cap.EXACT or not _mixes(trace.setup) else _by_sched(trace)
+
+
+def _mixes(setup: Setup) -> bool:
+    """Some allocator has a meta type beside other types: a tree computes such graphs by its scheduler only."""
+    return any(setup.types[t].meta and len(set(slots)) > 1 for slots in setup.configs for t in slots)
+
+
+def _by_sched(trace: Trace) -> Trace:
+    every = (replace(op, flags=OpFlag.BY_SCHED) if op.kind == Kind.NEW else op for op in trace.ops)
+    return replace(trace, ops=tuple(every))  # a plain allocator shares with no scheduler
+
+
+def _draw(draw: Draw, caps: Cap) -> Trace:
     shares = bool(caps & (Cap.RESIZABLE | Cap.GROUP))
     if shares and draw.boolean(0.3):
         return _in_turn(draw)
     sched = bool(caps & Cap.SCHED) and draw.boolean(0.25)
     pair = shares and draw.boolean(0.85)
     trace = draw_history(draw, draw_meta_frame(draw), caps, pair=pair, sched=sched, more=_MORE, length=24)
-    if not sched:
-        return trace
-    every = (replace(op, flags=OpFlag.BY_SCHED) if op.kind == Kind.NEW else op for op in trace.ops)
-    return replace(trace, ops=tuple(every))  # a plain allocator shares with no scheduler
+    return _by_sched(trace) if sched else trace
 
 
 def _in_turn(draw: Draw) -> Trace:

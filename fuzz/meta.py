@@ -11,8 +11,9 @@ M3  It fails without them as well, the role is a borrower, and a plain allocator
     devices without limit, computes the same graph rightly: it is the alias that is wrong, one from
     before the generation changed (which it did since the role attached).
 
-Otherwise neither is to blame, and the clause is what it is of a simple type: P1, P3 or P5. An outdated
-graph is R12's: nothing here looks at a compute whose generation is another than at its bind.
+M1 is judged with the parts of a buffer; a death where a part could not be had is M1's as well, if the same
+on simple types is survived. Otherwise none of them is to blame, and the clause is what it is of a simple type:
+P1, P3 or P5. An outdated graph is R12's: nothing here looks at a compute whose generation is another than at its bind.
 Both are experiments on the subject itself, so they do not depend on how it keeps its maps.
 """
 
@@ -22,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..model.records import Cap, Kind, Op, OpFlag, Status, Trace, Trouble, has
+from ..model.records import MAX_TYPES, BufferType, Cap, Kind, Op, OpFlag, Setup, Status, Trace, Trouble, has
 from ..native.worker import StepSeen
 from .fresh import Fresh, boundless
 
@@ -30,6 +31,7 @@ from .fresh import Fresh, boundless
 USES_MAP = frozenset(
     {Kind.ALLOC, Kind.COMPUTE, Kind.RESERVE, Kind.RESET, Kind.FREE, Kind.REMAKE, Kind.LAUNCH}
 )
+MAKES_BUFFERS = (Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)
 WRONG = int(Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT)
 MESSAGES = {
     "M2": "what the other role did since allocator {n} bound its graph changed where its tensors are",
@@ -60,6 +62,30 @@ class Holder:
     def older(self) -> bool:
         """It may have an alias from before the generation that its graph was bound under."""
         return self.borrows and self.generation != self.attached
+
+
+def simple(setup: Setup) -> Setup:
+    """With simple types in the place of meta types, of as much memory as the smallest of their devices."""
+    least = [
+        min((setup.types[d].capacity for d in devices(kind)), default=kind.capacity) for kind in setup.types
+    ]
+    return replace(
+        setup,
+        types=tuple(replace(kind, meta=0, capacity=c) for kind, c in zip(setup.types, least, strict=True)),
+    )
+
+
+def devices(kind: BufferType) -> list[int]:
+    """The devices of a meta type."""
+    return [d for d in range(MAX_TYPES) if kind.meta >> d & 1]
+
+
+def as_simple(setup: Setup, op: Op) -> Op:
+    """The operation where meta types are simple: they fail where one of their devices does."""
+    hit = sum(
+        1 << t for t, kind in enumerate(setup.types) if any(op.fail_types >> d & 1 for d in devices(kind))
+    )
+    return replace(op, fail_types=op.fail_types | hit)
 
 
 class Books:
@@ -110,7 +136,25 @@ class Books:
 
     def blame(self, op: Op) -> str:
         h = self.subject_of(op)
-        return self.cause(op, h) if h is not None else ""
+        if h is not None:
+            return self.cause(op, h)
+        return "M1" if self.torn(op) else ""
+
+    def torn(self, op: Op) -> bool:
+        """M1: it died where a part could not be had: not where all can be, nor where the types are simple."""
+        h, setup = self.known.get(op.alloc), self.trace.setup
+        if h is None or op.kind not in MAKES_BUFFERS or (op.kind == Kind.COMPUTE and h.graph is not None):
+            return False
+        if not any(setup.types[t].meta for t in setup.configs[h.config]):
+            return False
+        past = self.trace.ops[: self.at]
+        calm = [replace(x, fail_types=0, fail_nth=0) for x in (*past, op) if x.kind != Kind.CAPACITY]
+        return self.survives(boundless(setup), calm) and self.survives(
+            simple(setup), [*past, as_simple(setup, op)]
+        )
+
+    def survives(self, setup: Setup, ops: list[Op]) -> bool:
+        return len(self.fresh.run(replace(self.trace, setup=setup, ops=tuple(ops))).steps) == len(ops)
 
     # -- experiments -----------------------------------------------------------------
 
@@ -154,8 +198,8 @@ class Books:
         h = self.known.get(op.alloc)
         if h is None or seen.obs.status == Status.MISUSE or op.kind == Kind.CAPACITY or op.kind > Kind.RESET:
             return
-        if op.kind in USES_MAP and h.partner in self.known:
-            self.known[h.partner].disturbed = True
+        if op.kind in USES_MAP:
+            self.disturb(op.alloc, h)
         if op.kind == Kind.FREE:
             self.leave(op.alloc, h)
             return
@@ -169,6 +213,13 @@ class Books:
             h.graph, h.at, h.generation, h.disturbed = op.graph, self.at, h.reading, False
         elif (op.kind in (Kind.RESET, Kind.REMAKE) and done) or seen.obs.status == Status.STALE:
             h.graph = None
+
+    def disturb(self, number: int, h: Holder) -> None:
+        """The partner's map, and that of every other allocator on the same devices, must not be touched."""
+        mine = {t for t in self.trace.setup.configs[h.config] if self.trace.setup.types[t].meta}
+        for n, other in self.known.items():
+            if n == h.partner or (n != number and mine & set(self.trace.setup.configs[other.config])):
+                other.disturbed = True
 
     def leave(self, number: int, h: Holder) -> None:
         del self.known[number]

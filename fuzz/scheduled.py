@@ -184,9 +184,9 @@ class Books:
         room = op.kind in ROOM or self.unbound(op, b)
         if everywhere and obs.allocations and obs.status == Status.DONE and room and self.needs_bytes(op, b):
             yield "C2", "every allocation failed, but the caller was told that it succeeded"
-        if op.kind == Kind.COMPUTE and obs.status == Status.REFUSED:
-            if obs.digest or (obs.in_flight and not b.last.in_flight):
-                yield "C2", "where the reservation failed something was computed"
+        ran = obs.digest or (obs.in_flight and not b.last.in_flight)
+        if op.kind == Kind.COMPUTE and obs.status == Status.REFUSED and ran:
+            yield "C2", "where the reservation failed something was computed"
 
     def needs_bytes(self, op: Op, b: Behind) -> bool:
         return any(map(sum, self.need(op, b) or ()))
@@ -226,9 +226,9 @@ class Books:
         if partner is None or look is None:
             return
         remade = op.kind == Kind.REMAKE or self.larger(op, b)
-        if b.owner and (remade or partner.late) and op.kind != Kind.FREE:
-            if look.asked != partner.last.asked or look.generation != partner.last.generation:
-                yield "R14", "the borrower's buffers changed before its own next reserve"
+        moved = (look.asked, look.generation) != (partner.last.asked, partner.last.generation)
+        if b.owner and (remade or partner.late) and op.kind != Kind.FREE and moved and self.caps & Cap.REMAKE:
+            yield "R14", "the borrower's buffers changed before its own next reserve"
         if b.late and op.kind == Kind.RESERVE and seen.obs.status == Status.DONE:
             both = set(self.trace.setup.configs[b.config]) & set(self.trace.setup.configs[partner.config])
             if any(seen.obs.asked[t] != look.asked[t] for t in both):
@@ -290,6 +290,12 @@ class Books:
         b = self.known.get(op.alloc)
         if b is not None and op.kind == Kind.COMPUTE and has(op.flags, OpFlag.UNCHECKED) and self.outdated(b):
             return ""
-        if b is not None and self.larger(op, b):
+        if b is not None and self.larger(op, b) and self.survives_if_larger(op):
             return "C3"
         return BY_KIND.get(op.kind, "C2")
+
+    def survives_if_larger(self, op: Op) -> bool:
+        """Whether the same is survived where schedulers are made for any number of tensors."""
+        past = (replace(x, value=0) if x.kind == Kind.NEW else x for x in self.trace.ops[: self.at])
+        ops = (*past, op)
+        return len(self.fresh.run(replace(self.trace, ops=ops)).steps) == len(ops)
