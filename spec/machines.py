@@ -6,7 +6,18 @@ from importlib import import_module, util
 
 from .machine import Machine
 
-MODULES = ("pair", "meta", "counted", "scheduler", "pool", "capture", "workspace", "waiting", "server")
+MODULES = (
+    "pair",
+    "meta",
+    "counted",
+    "beside",
+    "scheduler",
+    "pool",
+    "capture",
+    "workspace",
+    "waiting",
+    "server",
+)
 
 
 def _machine(name: str) -> Machine | None:
