@@ -17,6 +17,13 @@ from .hunt import Hunt, Result
 from .judge import Judge
 from .replay import load, save
 
+LOWER = ("plan", "gallocr", "huge", "pair")
+#: by letter, the kinds of traces (profiles.SOURCES) that show its defects
+SHOWS = {
+    **dict.fromkeys("PGR", LOWER), "C": ("sched",), "S": ("counted",), "M": ("meta",), "V": ("pools",),
+    "Q": ("captures",), "W": ("contexts",), "T": ("server",),
+}  # fmt: skip
+
 FOLDER = Path(__file__).parent / "canaries"
 
 
@@ -58,11 +65,13 @@ def found(defect: Defect, judge: Judge) -> bool:
 
 
 def hunt_for(defect: Defect, seed: int, seconds: float) -> tuple[Hunt, Result]:
-    """Hunts for a defect until its clause is blamed."""
+    """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
     with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
         hunt = Hunt(judge, seed, shrink_s=2.0)
-        if defect in SCHED_DEFECTS or 200 < defect.number < 300:  # C
-            hunt.profiles = ["sched"]
+        among = ("sched",) if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
+        hunt.profiles = [p for p in hunt.profiles if p in among]
+        if 700 < defect.number < 900:  # W, T
+            hunt.profiles = ["contexts", "contexts", "server"]
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
 
