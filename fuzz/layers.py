@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..model.records import Cap, Op, PoolKind, Strategy, Trace
 from ..native.worker import StepSeen
-from . import contexts, counted, meta, pools, scheduled, schedulers, server
+from . import captures, contexts, counted, meta, pools, scheduled, schedulers, server
 from .fresh import Fresh
 
 
@@ -42,6 +42,8 @@ def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
         found.append(counted.Books(trace, caps, fresh))
     if trace.setup.pool != PoolKind.NO_POOL:
         found.append(pools.Books(trace, caps, fresh))
+    if any(op.kind in captures.CAPTURE_OPS for op in trace.ops):
+        found = [captures.Aside(trace, caps, fresh), *found]
     if any(c.config >= 0 for c in trace.setup.contexts):  # before all others: their allocators are their own
         found = [contexts.Books(trace, caps, fresh), server.Books(trace, caps, fresh), *found]
     return found
@@ -49,4 +51,9 @@ def layers(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
 
 def watches(trace: Trace, caps: Cap, fresh: Fresh) -> list[Layer]:
     """Books that take no operation, and are told of every one; what they find is told first."""
-    return [meta.Books(trace, caps, fresh)] if any(kind.meta for kind in trace.setup.types) else []
+    found: list[Layer] = []
+    if any(kind.meta for kind in trace.setup.types):
+        found.append(meta.Books(trace, caps, fresh))
+    if any(op.kind in captures.CAPTURE_OPS for op in trace.ops):
+        found.append(captures.Books(trace, caps, fresh))
+    return found

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..model.records import Cap, Trace
 from .draw import Draw
+from .draw_captures import draw_captures
 from .draw_contexts import draw_contexts, draw_server
 from .draw_counted import draw_counted
 from .draw_meta import draw_meta
@@ -42,3 +43,4 @@ SOURCES["meta"] = Source(3, Cap.META, draw_meta)
 SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
 SOURCES["contexts"] = Source(3, Cap.CONTEXTS, draw_contexts)
 SOURCES["server"] = Source(1, Cap.SERVER, draw_server)
+SOURCES["captures"] = Source(3, Cap.CAPTURE, draw_captures)

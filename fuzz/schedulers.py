@@ -123,7 +123,7 @@ class Books:
             if n in self.known and look.status == Status.DONE:
                 self.known[n].seen = look
         mine = self.known.get(op.alloc)
-        if mine is not None and self.drives(op):
+        if mine is not None and (self.drives(op) or Kind.CAPTURE_BEGIN <= op.kind <= Kind.DROP):
             mine.seen = seen.obs
 
     # -- deaths --------------------------------------------------------------------------
@@ -326,8 +326,8 @@ class Books:
             self.ledger.session.step(asks)
             return
         if op.kind == Kind.COMPUTE and self.trace.setup.pool != PoolKind.NO_POOL:
-            self.ledger.beside(seen.obs)  # its allocations and the pools' are not told apart
             self.ledger.assume(asks)
+            self.ledger.beside(seen.obs)  # its allocations and the pools' are not told apart
             return
         _, step = self.ledger.step(asks, seen.obs, seen.looks)
         n.update(alloc.exercised(asks, seen, self.ledger, self.history))

@@ -112,7 +112,7 @@ def _during(p: Step) -> Rules:
     d, s, t, out = p.d, p.s, p.t, p.out
     trim, reserves = p.kind(Kind.TRIM), p.kind(Kind.RESERVE, Kind.ALLOC)
     found = {
-        "no trim": Rule(d.all(p.during, trim), d.all(out.status == int(Status.REFUSED), d.inv(out.trimmed))),
+        "no trim": Rule(d.all(p.during, trim), d.inv(d.any(p.done, out.trimmed))),
         "nothing is replaced": Rule(d.all(p.during, reserves), d.inv(out.replaced)),
     }
     for n in p.allocs:

@@ -199,34 +199,34 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("V1", "address range reserved once",
      "The address range is reserved once, on first use, and stays reserved until the pool is destroyed: "
      "trimming never gives it back.",
-     ""),
+     "spec.pool, fuzz.pools"),
     ("V2", "mapped at the end",
      "Physical memory is mapped at the end of the range in multiples of the granularity, with access "
      "set; freeing goes in reverse order of allocation.",
-     ""),
+     "spec.pool, fuzz.pools"),
     ("V3", "trim only when idle",
      "Trim works only on an idle pool (nothing handed out), after the device has finished: it unmaps all "
      "physical memory, returns the bytes released, and a later alloc maps again at the same addresses. "
      "On a pool in use it releases nothing.",
-     ""),
+     "spec.pool, fuzz.pools"),
     ("V4", "trim through meta backends",
      "Trim through a meta backend reaches the pools of every device under it.",
-     ""),
+     "spec.pool, fuzz.pools"),
     ("V5", "half a mapping undone",
      "When mapping fails half way, what was created is released, the pool is as it was, and the caller "
      "gets an error.",
-     ""),
+     "spec.pool, fuzz.pools"),
     ("Q1", "replayed only while mapped",
      "A captured graph holds addresses: of the pool, and of compute buffers. It is replayed only while "
      "all of them are mapped and of the same generation.",
-     ""),
+     "spec.capture, fuzz.captures"),
     ("Q2", "trimming drops captured graphs",
      "Trimming drops the backend's captured graphs. Replaying one afterwards is impossible, not merely "
      "wrong.",
-     ""),
+     "spec.capture, fuzz.captures"),
     ("Q3", "no trim during capture",
      "No trim and no buffer replacement happens during a capture.",
-     ""),
+     "spec.capture, fuzz.captures"),
     ("W1", "reserve follows tokens and cells",
      "Each lane reserves for (tokens, KV cells). Tokens: the generation size until a prompt comes, then "
      "the micro-batch size. Cells: the used part of the cache rounded up in power-of-two steps, from one "

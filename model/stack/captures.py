@@ -166,13 +166,8 @@ class Captures:
     def recorded(self, op: Op) -> Observation:
         """COMPUTE of the captured allocator: nothing runs."""
         a = self.session.allocs[op.alloc]
-        if a.bound is None:
-            graph = self.session.graph(op.graph)
-            if graph is None:
-                return self.stack.misuse()
-            if self.replaces(op) or self.stack.sched.bind(op.alloc, graph).status != Status.DONE:
-                return self.refused(op)
-        assert a.bound is not None
+        if a.bound is None:  # no reservation may happen now
+            return self.stack.misuse()
         pools = self.stack.pools
         if not pools.take(op.alloc, a.bound):
             return replace(self.refused(op), allocations=self.session.attempts.tried)

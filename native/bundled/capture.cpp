@@ -64,14 +64,9 @@ int32_t begin(gc_session & s, gallocr & a, int n) {
 }
 
 // A compute of who is being captured; nothing runs.
-int32_t record_compute(gc_session & s, int n, graph * g) {
+int32_t record_compute(gc_session & s, int n) {
     gallocr & a = *s.allocs[n];
-    findings none;
-    if (!a.bound.of) {
-        if (!g) return GC_MISUSE;
-        if (sched_too_small(s, n, g->size()) || (!ready_for(a, *g) && reserve_replaces(a, *g))) return GC_REFUSED;
-        if (sched_bind(s, n, *g, none) != GC_DONE) return GC_REFUSED;
-    }
+    if (!a.bound.of) return GC_MISUSE; // no reservation may happen now
     std::array<const uint8_t *, GC_MAX_TYPES> scratch{};
     if (!pool_take(s, n, *a.bound.of, scratch)) return GC_REFUSED;
     record & r = s.captures->taking;
@@ -182,10 +177,10 @@ bool forbidden(const gc_session & s, const gc_op & op) {
 
 } // namespace
 
-bool capture_decides(gc_session & s, const gc_op & op, gc_obs &, int32_t & status) {
+bool capture_decides(gc_session & s, const gc_op & op, int32_t & status) {
     if (!capture_going_on(s)) return false;
     if (op.kind == GC_COMPUTE && op.alloc == s.captures->at) {
-        status = record_compute(s, op.alloc, graph_of(s, op.graph));
+        status = record_compute(s, op.alloc);
         return true;
     }
     if (forbidden(s, op)) {

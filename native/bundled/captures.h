@@ -10,7 +10,7 @@ namespace gc {
 bool capture_going_on(const gc_session & s);
 bool captured_stream(const gc_session & s, int n);
 // Q3: whether a capture decides what comes of an operation, and the status where it does.
-bool capture_decides(gc_session & s, const gc_op & op, gc_obs & o, int32_t & status);
+bool capture_decides(gc_session & s, const gc_op & op, int32_t & status);
 // Allocator n's buffers are gone, or another scheduler's: it has no captured graph any more.
 void forget_captured(gc_session & s, int n);
 // Q2: the captured graphs of allocators that use one of the devices in the bit set are dropped.

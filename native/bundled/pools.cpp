@@ -20,7 +20,6 @@ struct taken {
 };
 
 struct device_pools {
-    cuda::context context = nullptr;
     std::array<std::unique_ptr<pool>, GC_MAX_STREAMS> stream; // null: of a meta type
     std::array<std::vector<taken>, GC_MAX_STREAMS> blocks;    // the latest last
 };
@@ -136,9 +135,11 @@ uint32_t devices_of(const gc_session & s, int type) {
     return meta;
 }
 
-void wait_for_device(const cuda::driver & api, cuda::context context) {
-    const in_context here(api, context);
-    must(api.ctx_synchronize());
+// V3: whatever may use a device's pools runs on the session's streams.
+void wait_for_streams(gc_session & s) {
+    for (int n = 0; n < GC_MAX_STREAMS; n++) {
+        if (!captured_stream(s, n)) wait_for_stream(s, n);
+    }
 }
 
 } // namespace
@@ -148,12 +149,11 @@ uint64_t trim_pools(gc_session & s, uint32_t types) {
     for (uint32_t t = 0; t < s.setup.n_types; t++) {
         if (types >> t & 1) devices |= devices_of(s, int(t));
     }
+    if (!GC_PLANTED(TRIM_DOES_NOT_WAIT)) wait_for_streams(s);
     uint64_t released = 0;
     for (uint32_t d = 0; d < s.setup.n_types; d++) {
         if (!(devices >> d & 1)) continue;
-        device_pools & all = s.pools->device[d];
-        if (all.context && !GC_PLANTED(TRIM_DOES_NOT_WAIT)) wait_for_device(*s.devices[d].api, all.context);
-        for (const auto & p : all.stream) {
+        for (const auto & p : s.pools->device[d].stream) {
             if (p) released += p->trim();
         }
     }
@@ -167,11 +167,11 @@ void pool_open(gc_session & s) {
     for (uint32_t t = 0; t < s.setup.n_types; t++) {
         if (s.setup.types[t].meta) continue;
         const device & d = s.devices[t];
-        device_pools & all = s.pools->device[t];
-        must(d.api->primary_ctx_retain(&all.context, d.ordinal));
+        cuda::context context = nullptr;
+        must(d.api->primary_ctx_retain(&context, d.ordinal));
         const uint64_t unit = pool_unit(d), range = (s.setup.pool_range + unit - 1) / unit * unit;
-        for (auto & p : all.stream) {
-            p = s.setup.pool == GC_VMM_POOL ? new_vmm_pool(d, range) : new_legacy_pool(d, all.context);
+        for (auto & p : s.pools->device[t].stream) {
+            p = s.setup.pool == GC_VMM_POOL ? new_vmm_pool(d, range) : new_legacy_pool(d, context);
         }
     }
 }

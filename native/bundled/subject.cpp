@@ -198,7 +198,7 @@ int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_CAPACITY) return set_capacity(s, op);
     if (op.kind < 0 || op.kind >= GC_N_KINDS) return GC_MISUSE;
     int32_t decided = GC_MISUSE;
-    if (capture_decides(s, op, o, decided)) return decided; // Q3
+    if (capture_decides(s, op, decided)) return decided; // Q3
     if (op.kind >= GC_SLOT_ENTER) return server_step(s, op, o);
     if (op.kind >= GC_CTX_OPEN) return context_step(s, op, o);
     if (op.kind >= GC_CAPTURE_BEGIN) return capture_step(s, op, o);
@@ -236,7 +236,7 @@ GC_EXPORT uint32_t gc_abi(void) {
 
 GC_EXPORT uint64_t gc_capabilities(void) {
     return GC_CAP_PLAN | GC_CAP_RESIZABLE | GC_CAP_META | GC_CAP_EXACT | GC_CAP_REMAKE | GC_CAP_BREAKDOWN |
-           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED | GC_CAP_POOL | GC_CAP_CONTEXTS | GC_CAP_SERVER;
+           GC_CAP_EMPTY_CHUNKS | GC_CAP_COUNTED | GC_CAP_SCHED | GC_CAP_POOL | GC_CAP_CONTEXTS | GC_CAP_SERVER | GC_CAP_CAPTURE;
 }
 
 GC_EXPORT const char * gc_describe(void) {

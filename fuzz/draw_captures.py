@@ -1,0 +1,123 @@
+"""Traces with captured graphs (Q): captures, replays and trims woven into histories of allocators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ..model.records import Cap, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
+from .draw import Draw
+from .generate import draw_history
+from .setups import draw_frame
+
+_MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 3))
+_NO_FLAG = OpFlag(0)
+
+
+def draw_captures(draw: Draw, caps: Cap) -> Trace:
+    """Plain allocators or a pair, behind schedulers or not, mostly with pools."""
+    pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and draw.boolean(0.6)
+    sched = bool(caps & Cap.SCHED) and draw.boolean(0.5)
+    base = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, more=_MORE, length=14)
+    setup = base.setup
+    if caps & Cap.POOL and draw.boolean(0.9):
+        unit = max(4096, *(t.granularity for t in setup.types))
+        kind = PoolKind.LEGACY_POOL if draw.boolean(0.25) else PoolKind.VMM_POOL
+        setup = replace(setup, pool=kind, pool_range=unit * draw.choice((1, 2, 4)))
+    return replace(base, setup=setup, ops=tuple(_Weaver(draw, setup, len(base.graphs)).weave(base.ops)))
+
+
+@dataclass
+class _Weaver:
+    """Puts captures among the operations of a history."""
+
+    draw: Draw
+    setup: Setup
+    graphs: int
+    sched: set[int] = field(default_factory=set)  # allocators behind schedulers
+    alive: set[int] = field(default_factory=set)
+    captured: list[int] = field(default_factory=list)  # should have a captured graph
+    out: list[Op] = field(default_factory=list)  # what gives blocks back that are out
+
+    def weave(self, ops: tuple[Op, ...]) -> Iterator[Op]:
+        rest = list(ops)
+        while rest:
+            op = rest.pop(0)
+            yield op
+            self.note(op)
+            if op.kind == Kind.ALLOC and op.alloc in self.alive and self.draw.boolean(0.5):
+                yield from self.capture(op, rest)
+            yield from self.between()
+        for n in self.captured[-2:]:
+            yield Op(Kind.LAUNCH, n)
+
+    def note(self, op: Op) -> None:
+        if op.kind == Kind.NEW:
+            self.alive.add(op.alloc)
+            self.sched.discard(op.alloc)
+            self.sched |= {op.alloc} if has(op.flags, OpFlag.BY_SCHED) else set()
+        if op.kind in (Kind.FREE, Kind.REMAKE):
+            self.captured = [n for n in self.captured if n != op.alloc]
+        if op.kind == Kind.FREE:
+            self.alive.discard(op.alloc)
+
+    def capture(self, bound: Op, rest: list[Op]) -> Iterator[Op]:
+        """A capture of what was just bound; others go on meanwhile, at times."""
+        draw, n = self.draw, bound.alloc
+        if draw.boolean(0.9):
+            yield from (Op(Kind.SYNC, m) for m in sorted(self.sched & self.alive))
+        yield Op(Kind.CAPTURE_BEGIN, n)
+        if draw.boolean(0.4):
+            yield from self.meanwhile(n)
+        for _ in range(draw.choice((1, 1, 1, 2, 0))):
+            yield Op(Kind.COMPUTE, n, graph=bound.graph)
+        if draw.boolean(0.4):
+            yield from self.meanwhile(n)
+        for _ in range(draw.choice((0, 0, 1, 2))):
+            if rest:
+                op = rest.pop(0)
+                self.note(op)
+                yield op
+        yield Op(Kind.CAPTURE_END, n)
+        self.captured.append(n)
+        if draw.boolean(0.7):
+            yield self.launch(n)
+
+    def meanwhile(self, n: int) -> Iterator[Op]:
+        """What a capture must not let through, and a little that it must."""
+        draw = self.draw
+        graph, other = draw.integer(0, self.graphs - 1), draw.choice(sorted(self.alive))
+        yield draw.choice((
+            self.trim(), self.trim(), Op(Kind.RESERVE, n, graph=graph), Op(Kind.RESERVE, other, graph=graph),
+            Op(Kind.ALLOC, other, graph=graph), Op(Kind.LAUNCH, n), Op(Kind.LAUNCH, other), self.take(n),
+            Op(Kind.MEASURE, n, graph=graph), Op(Kind.CAPTURE_BEGIN, other),
+        ))  # fmt: skip
+
+    def between(self) -> Iterator[Op]:
+        """Replays, trims and blocks of pools after an operation."""
+        draw = self.draw
+        if self.captured and draw.boolean(0.3):
+            yield self.launch(draw.choice(self.captured))
+        if draw.boolean(0.08):
+            yield self.trim()
+            if self.captured and draw.boolean(0.6):
+                yield Op(Kind.LAUNCH, draw.choice(self.captured))
+        if self.setup.pool and draw.boolean(0.06):
+            yield self.take(draw.integer(0, 1))
+        if self.out and draw.boolean(0.3):
+            yield self.out.pop()
+        if self.captured and draw.boolean(0.03):
+            yield Op(Kind.DROP, self.captured[-1])
+
+    def launch(self, n: int) -> Op:
+        if self.draw.boolean(0.04):  # without the check memory that is gone is touched (Q1 is load-bearing)
+            return Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED)
+        return Op(Kind.LAUNCH, n, flags=OpFlag.ASYNC if self.draw.boolean(0.3) else _NO_FLAG)
+
+    def trim(self) -> Op:
+        return Op(Kind.TRIM, other=self.draw.integer(0, len(self.setup.types) - 1))
+
+    def take(self, stream: int) -> Op:
+        device = self.draw.integer(0, len(self.setup.types) - 1)
+        self.out.append(Op(Kind.POOL_FREE, stream, device))
+        return Op(Kind.POOL_ALLOC, stream, device, value=self.draw.choice((1, 500, 5000)))
