@@ -21,7 +21,7 @@ LOWER = ("plan", "gallocr", "huge", "pair")
 #: by letter, the kinds of traces (profiles.SOURCES) that show its defects
 SHOWS = {
     **dict.fromkeys("PGR", LOWER), "C": ("sched",), "S": ("counted",), "M": ("meta",), "V": ("pools",),
-    "Q": ("captures",), "W": ("contexts",), "T": ("server",),
+    "Q": ("captures",), **dict.fromkeys("WT", ("contexts", "server")),
 }  # fmt: skip
 
 FOLDER = Path(__file__).parent / "canaries"
@@ -70,8 +70,6 @@ def hunt_for(defect: Defect, seed: int, seconds: float) -> tuple[Hunt, Result]:
         hunt = Hunt(judge, seed, shrink_s=2.0)
         among = ("sched",) if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
         hunt.profiles = [p for p in hunt.profiles if p in among]
-        if 700 < defect.number < 900:  # W, T
-            hunt.profiles = ["contexts", "contexts", "server"]
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
 
