@@ -74,8 +74,8 @@ def draw_setup(draw: Draw, caps: Cap) -> tuple[Setup, tuple[Graph, ...]]:
     graphs = tuple(_template(draw, len(types)) for _ in range(draw.choice((1, 2, 2))))
     options = weighted(draw, ((3, 6), (1, 2), (2, 2), (0, 2)))
     target = _context(draw, 0, graphs, memory, options, lanes=draw.choice((1, 2, 2)))
-    config = draw.integer(0, len(configs) - 1) if draw.boolean(0.3) else 0
-    other = options if draw.boolean(0.85) else draw.integer(0, 3)
+    config = draw.integer(0, len(configs) - 1) if draw.boolean(0.5) else 0
+    other = options if draw.boolean(0.75) else draw.choice((0, 0, 1, 2, 3))
     draft = _context(draw, config, graphs, memory, other, lanes=draw.choice((1, 1, 2)))
     contexts = (target, draft) if draw.boolean(0.9) else (target,)
     strategies = [(Strategy.PAIR, 7)]
@@ -117,8 +117,9 @@ def _template(draw: Draw, n_types: int) -> Graph:
     tensors.append(Tensor(draw.integer(1, 8), sources, flags, slots[5], scale=Scale.SCALE_TOKENS))
     if draw.boolean(0.2):  # a view of it
         tensors.append(Tensor(1, (len(tensors) - 1,), view_src=len(tensors) - 1))
-    output = Scale.SCALE_TOKENS if draw.boolean(0.7) else Scale.SCALE_NONE
-    tensors.append(Tensor(draw.integer(1, 8), (len(tensors) - 1,), Flag.OUTPUT, slots[4], scale=output))
+    output = weighted(draw, ((Scale.SCALE_TOKENS, 5), (Scale.SCALE_NONE, 2), (Scale.SCALE_ATTENTION, 3)))
+    size = 1 if output == Scale.SCALE_ATTENTION else draw.integer(1, 8)
+    tensors.append(Tensor(size, (len(tensors) - 1,), Flag.OUTPUT, slots[4], scale=output))
     return Graph(tuple(tensors))
 
 
@@ -257,7 +258,10 @@ class _History:
         c = self.setup.contexts[n]
         tokens = draw.choice((c.generation + 1, 63, 64, 65, c.batch, c.batch, draw.integer(1, c.batch)))
         tokens = max(1, min(c.batch, tokens))
-        self.add(self.failing(Op(Kind.CTX_DECODE, n, self.used(c), flags=self.flags(), value=tokens)))
+        flags = self.flags()
+        self.add(self.failing(Op(Kind.CTX_DECODE, n, self.used(c), flags=flags, value=tokens)))
+        if flags and draw.boolean(0.4):
+            self.add(Op(Kind.CTX_SYNC, n))
 
     def run(self) -> None:
         """Small calls in a row, of one context or of both in turn; rarely one in between that needs more."""
@@ -294,8 +298,13 @@ class _History:
     def attach(self) -> None:
         if DRAFT not in self.open or TARGET not in self.open:
             return
-        bits = VALIDATED if self.draw.boolean(0.85) else self.draw.integer(0, VALIDATED)
-        self.add(op := self.failing(Op(Kind.CTX_ATTACH, DRAFT, value=bits), 2.0))
+        draw = self.draw
+        bits = VALIDATED if draw.boolean(0.85) else draw.integer(0, VALIDATED)
+        op = self.failing(Op(Kind.CTX_ATTACH, DRAFT, value=bits))
+        if draw.boolean(0.35):  # the draft has more, so that the shared buffers must grow: that may fail (W6)
+            self.prompt_of(DRAFT)
+            op = replace(op, fail_nth=1) if draw.boolean(0.4) else op
+        self.add(op)
         if op.fail_nth or op.fail_types:  # without a scheduler a decode is refused
             if self.draw.boolean(0.5):
                 self.decode()

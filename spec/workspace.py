@@ -152,7 +152,7 @@ def _lane(
     late = h.less == IN_A_ROW
     return {
         "W1": {
-            "enough for the batch": Rule(when, d.all(op.tokens <= new.tokens, op.used <= new.cells), False),
+            "enough tokens for the batch": Rule(when, op.tokens <= new.tokens, False),
             "the generation size until a prompt comes": Rule(
                 d.all(when, c.phase, d.inv(h.prompt)), new.tokens == c.generation
             ),
@@ -165,6 +165,7 @@ def _lane(
             ),
         },
         "W2": {
+            "cells grow at once": Rule(d.all(when, need.cells > old.cells), op.used <= new.cells),
             "growth at once, and by no more than is needed": Rule(
                 d.all(when, grows), same(d, new, largest)
             ),
