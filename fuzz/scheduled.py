@@ -246,8 +246,8 @@ class Books:
         owns = b.owner and (op.kind == Kind.REMAKE or self.larger(op, b))
         if owns and self.caps & Cap.REMAKE and b.partner in self.known:
             self.known[b.partner].late = True
-        if op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and obs.allocations):
-            b.late = False
+        if op.kind in ROOM or self.unbound(op, b):
+            b.late = False  # it may have reserved
         if op.kind in (*ROOM, Kind.RESET, Kind.REMAKE) or obs.status == Status.STALE:
             b.bound = None
         if done and (op.kind == Kind.ALLOC or self.unbound(op, b)):

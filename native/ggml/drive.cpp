@@ -60,6 +60,9 @@ static int32_t reserve(Session & s, Alloc & a, Graph & g) {
     if (!ready_to_reserve(s, a, g)) {
         return GC_REFUSED;
     }
+    if (a.asked) {
+        shrink_again(a); /* its borrower, which is behind, has yet to reserve: the request is still pending */
+    }
     if (a.sched) {
         a.bound = nullptr; /* the scheduler forgets it */
     }
@@ -129,6 +132,9 @@ static bool allocates_anew(const Session & s, const Alloc & a, const Graph & g) 
 static int32_t alloc(Session & s, Alloc & a, Graph & g) {
     if (!enlarge(s, a, g) || (allocates_anew(s, a, g) && !catch_up(s, a))) {
         return GC_REFUSED;
+    }
+    if (a.asked && !is_planned(a, g)) {
+        shrink_again(a); /* it may be a reserve */
     }
     auto in = prepare(s, a, g);
     const bool ok = a.sched ? ggml_backend_sched_alloc_graph(a.sched, in->cgraph)

@@ -202,6 +202,7 @@ void release(Session & s, Alloc & a) {
         }
     }
     if (a.behind) {
+        s.allocs[a.lender].asked = false;
         shrinks(s.allocs[a.lender]);
     }
     go(a);
@@ -247,6 +248,7 @@ int32_t remake(Session & s, Alloc & a) {
         return GC_MISUSE;
     }
     Alloc * borrower = borrower_of(s, a);
+    a.asked = false;
     wait_for_partners(s, a);
     const bool ok = replaced(s, a, 1, [&] { return become_owner(a); });
     if (borrower) {
@@ -258,7 +260,7 @@ int32_t remake(Session & s, Alloc & a) {
 
 bool catch_up(Session & s, Alloc & a) {
     Alloc & owner = s.allocs[a.lender];
-    a.behind = false;
+    a.behind = owner.asked = false;
     if (GC_PLANTED(BORROWER_NEVER_FOLLOWS)) return true;
     return replaced(s, a, 0, [&] { return become_borrower(s, a, owner); });
 }

@@ -9,6 +9,15 @@ GC_PROBE(gc_overlay_gallocr)
 
 namespace gc {
 
+Alloc * late_borrower(Session & s, const Alloc & owner) {
+    for (Alloc & a : s.allocs) {
+        if (a.live && a.behind && a.lender == owner.index) {
+            return &a;
+        }
+    }
+    return nullptr;
+}
+
 static Readings plus(Readings a, const Readings & b) { return {a.generation + b.generation, a.shrink + b.shrink}; }
 
 #if defined(GC_HAVE_PAIR)
@@ -68,22 +77,12 @@ int32_t own(Session &, Alloc & a) {
     return GC_DONE;
 }
 
-/* A borrower that is behind is still its owner's (R14), though the tree has not been told of the new one. */
-static bool is_taken(const Session & s, const Alloc & owner) {
-    for (const Alloc & a : s.allocs) {
-        if (a.live && a.behind && a.lender == owner.index) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int32_t borrow(Session & s, Alloc & a, Alloc & owner) {
     if ((a.sched != nullptr) != (owner.sched != nullptr)) {
         return GC_MISUSE; /* nothing that could be called */
     }
-    if (is_taken(s, owner)) {
-        return GC_REFUSED;
+    if (late_borrower(s, owner)) {
+        return GC_REFUSED; /* still the owner's (R14), though the tree has not been told */
     }
     if (!become_borrower(s, a, owner)) {
         return GC_REFUSED;
@@ -102,19 +101,30 @@ void shrink(Alloc & a) {
     }
 }
 
-/* Both see a request that starts (R8), also a borrower of which the tree does not know yet. */
+/* A borrower that is behind is still asked to reserve (R6), though the tree does not know that it is the owner's:
+ * until it has, a request is pending, and is not another one when it is made again. */
 int32_t request_shrink(Session & s, Alloc & a) {
     if (!a.role) {
         return GC_MISUSE;
     }
+    Alloc * borrower = late_borrower(s, a);
+    if (borrower && a.asked) {
+        shrink_again(a);
+        return GC_DONE;
+    }
     const uint64_t before = shrink_generation(a);
     shrink(a);
-    for (Alloc & other : s.allocs) {
-        if (other.live && other.behind && other.lender == a.index) {
-            other.past.shrink += shrink_generation(a) - before;
-        }
+    if (borrower) {
+        borrower->past.shrink += shrink_generation(a) - before;
+        a.asked = true;
     }
     return GC_DONE;
+}
+
+void shrink_again(Alloc & a) {
+    const uint64_t before = shrink_generation(a);
+    shrink(a);
+    a.past.shrink -= shrink_generation(a) - before;
 }
 
 #elif defined(GC_HAVE_GROUP)
@@ -233,6 +243,8 @@ int32_t request_shrink(Session &, Alloc & a) {
     return GC_DONE;
 }
 
+void shrink_again(Alloc &) {}
+
 #else
 
 uint64_t sharing_capability() { return 0; }
@@ -245,6 +257,7 @@ int32_t  own(Session &, Alloc &) { return GC_MISUSE; }
 int32_t  borrow(Session &, Alloc &, Alloc &) { return GC_MISUSE; }
 int32_t  request_shrink(Session &, Alloc &) { return GC_MISUSE; }
 void     shrink(Alloc &) {}
+void     shrink_again(Alloc &) {}
 
 #endif
 

@@ -10,7 +10,9 @@ uint64_t sharing_capability(); /* GC_CAP_RESIZABLE, GC_CAP_GROUP, or 0 */
 int32_t  own(Session & s, Alloc & a);
 int32_t  borrow(Session & s, Alloc & a, Alloc & owner);
 int32_t  request_shrink(Session & s, Alloc & a);
-void     shrink(Alloc & a); /* as the tree does it */
+void     shrink(Alloc & a);       /* as the tree does it */
+void     shrink_again(Alloc & a); /* so that nobody reads that it was asked again */
+Alloc *  late_borrower(Session & s, const Alloc & owner); /* that is behind (R14), or NULL */
 
 /* The same without books, for an allocator that takes another's place. */
 bool become_owner(Alloc & a);

@@ -181,6 +181,7 @@ struct Alloc {
     bool                      owner = false;
     int                       lender = -1;   /* of a borrower: its owner, -1: gone */
     bool                      behind = false; /* R14: its owner was made anew, it has not reserved since */
+    bool                      asked = false;  /* of the owner of one that is behind: it has requested a shrink since */
     Readings                  past;
     bool                      reserved = false;
     const Graph *             planned = nullptr; /* what was reserved last, where that succeeded */
