@@ -135,7 +135,7 @@ def observation(raw: bytes, n_types: int) -> Observation:
     per_type = f"={n_types}Q"
     pool = _POOL.unpack_from(raw, _AT["released"])
     lanes = pool[7:13]
-    return Observation(
+    values: list[Any] = [
         _STATUS[status],
         Trouble(trouble) if trouble else _NO_TROUBLE,
         node,
@@ -156,7 +156,8 @@ def observation(raw: bytes, n_types: int) -> Observation:
         lanes[2:4],
         lanes[4:],
         *pool[13:],
-    )
+    ]
+    return Observation(*values)
 
 
 def _asked(raw: bytes, n_types: int) -> tuple[tuple[int, ...], ...]:
