@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module, util
-
+from . import beside, capture, counted, meta, pair, pool, scheduler, server, waiting, workspace
 from .machine import Machine
 
-MODULES = (
-    "pair",
-    "meta",
-    "counted",
-    "beside",
-    "scheduler",
-    "pool",
-    "capture",
-    "workspace",
-    "waiting",
-    "server",
+MACHINES: tuple[Machine, ...] = (
+    pair.MACHINE,
+    meta.MACHINE,
+    counted.MACHINE,
+    beside.MACHINE,
+    scheduler.MACHINE,
+    pool.MACHINE,
+    capture.MACHINE,
+    workspace.MACHINE,
+    waiting.MACHINE,
+    server.MACHINE,
 )
-
-
-def _machine(name: str) -> Machine | None:
-    if util.find_spec(f"{__package__}.{name}") is None:
-        return None
-    found: Machine | None = getattr(import_module(f"{__package__}.{name}"), "MACHINE", None)
-    return found
-
-
-MACHINES = tuple(m for m in map(_machine, MODULES) if m is not None)
