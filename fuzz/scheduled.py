@@ -20,6 +20,7 @@ from .fresh import Fresh
 Found = Iterator[tuple[str, str]]
 SHARING = Cap.RESIZABLE | Cap.GROUP
 ROOM = (Kind.RESERVE, Kind.ALLOC)
+WRONG = Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT
 #: of what is not the scheduler's own: a death in it breaks this clause
 BY_KIND = {Kind.SYNC: "C1", Kind.RESET: "C4", Kind.MEASURE: "P12", Kind.OWN: "R1", Kind.BORROW: "R2",
            Kind.SHRINK: "R6", Kind.REMAKE: "R14"}  # fmt: skip
@@ -36,6 +37,7 @@ class Behind:
     late: bool = False  # R14: a borrower whose owner was made anew, and that has not reserved since
     bound: int | None = None  # number of the bound graph
     generation: int = 0  # what it read when it was bound
+    at: int = 0  # the operation that bound it
     sent: int | None = None  # number of the graph launched last
     last: Observation = Observation(Status.DONE)
 
@@ -137,7 +139,7 @@ class Books:
 
     def forgetting(self, op: Op, obs: Observation, b: Behind) -> Found:
         """C4. Whether an alloc that was left out is what is wrong, the same with an alloc tells."""
-        wrong = obs.trouble & (Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT)
+        wrong = obs.trouble & WRONG
         if op.kind == Kind.RESET and self.changed(obs, b):
             yield "C4", "a reset changes more than what is bound"
         if self.unbound(op, b) and obs.status not in (Status.DONE, Status.REFUSED):
@@ -169,6 +171,8 @@ class Books:
             yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
         if obs.trouble & Trouble.BAD_GUARD:
             yield "P3", "bytes behind the end of a buffer were written"
+        if (obs.trouble & WRONG or self.another(op, obs, b)) and self.by_another_plan(op, b):
+            yield "G4", "a graph is computed by a plan that was made for another"
         if obs.trouble & Trouble.BAD_SOURCE:
             yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
         elif obs.trouble & Trouble.BAD_OUTPUT:
@@ -177,6 +181,20 @@ class Books:
             graph = self.computed(op, b)
             assert graph is not None
             yield "P5", f"the outputs' digest is {obs.digest:#x}, it must be {oracle.digest(graph):#x}"
+
+    def by_another_plan(self, op: Op, b: Behind) -> bool:
+        """G4: the same is right where the graph was reserved before it was allocated."""
+        graph, at = (op.graph, self.at) if b.bound is None else (b.bound, b.at)
+        ops = self.trace.ops
+        first = Op(Kind.RESERVE, op.alloc, graph=graph)
+        run = self.fresh.run(replace(self.trace, ops=(*ops[:at], first, *ops[at : self.at + 1])))
+        last = run.steps[-1].obs if len(run.steps) == self.at + 2 else None
+        return (
+            last is not None
+            and last.status == Status.DONE
+            and not last.trouble
+            and not self.another(op, last, b)
+        )
 
     def statuses(self, op: Op, obs: Observation, b: Behind) -> Found:
         """C2: a reservation that failed for good is told to the caller; a graph of no bytes needs none."""
@@ -251,7 +269,7 @@ class Books:
         if op.kind in (*ROOM, Kind.RESET, Kind.REMAKE) or obs.status == Status.STALE:
             b.bound = None
         if done and (op.kind == Kind.ALLOC or self.unbound(op, b)):
-            b.bound, b.generation = op.graph, obs.generation
+            b.bound, b.generation, b.at = op.graph, obs.generation, self.at
         if done and op.kind == Kind.COMPUTE:
             b.sent = b.bound
         b.last = obs
