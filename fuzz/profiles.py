@@ -38,9 +38,9 @@ _LOWER = {
     "sched": (3, Cap.SCHED),
 }
 SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
-SOURCES["counted"] = Source(3, Cap.COUNTED, draw_counted)
+SOURCES["counted"] = Source(5, Cap.COUNTED, draw_counted)
 SOURCES["meta"] = Source(3, Cap.META, draw_meta)
 SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
-SOURCES["contexts"] = Source(3, Cap.CONTEXTS, draw_contexts)
+SOURCES["contexts"] = Source(2, Cap.CONTEXTS, draw_contexts)
 SOURCES["server"] = Source(1, Cap.SERVER, draw_server)
 SOURCES["captures"] = Source(3, Cap.CAPTURE, draw_captures)
