@@ -83,7 +83,8 @@ def blame(op: Op, ledger: Ledger, history: History) -> str:
     if op.kind in BY_KIND:
         return BY_KIND[op.kind]
     if op.kind == Kind.COMPUTE:
-        return "R12" if ledger.stale(op.alloc) else "P3"
+        empty = a is not None and a.bound is not None and not any(t.alloc_size for t in a.bound.tensors)
+        return "R12" if ledger.stale(op.alloc) else "P13" if empty else "P3"
     if past.failed:
         return "G2"
     if op.kind in (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC) and a is not None:

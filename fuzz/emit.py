@@ -83,6 +83,8 @@ def check_in_reach(trace: Trace) -> None:
     missing = lacking(trace, IN_GGML)
     if missing is not None:
         what, needs = missing
+        if needs & Cap.META:
+            raise EmitError(f"{what} is not written as a program: give the replay file away instead.")
         raise EmitError(
             f"{what} needs {' or '.join(str(c.name).lower() for c in Cap if c & needs)}, which ggml's interface"
             " does not have: give the replay file away instead."

@@ -171,7 +171,8 @@ class Books:
             yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
         if obs.trouble & Trouble.BAD_GUARD:
             yield "P3", "bytes behind the end of a buffer were written"
-        if (obs.trouble & WRONG or self.another(op, obs, b)) and self.by_another_plan(op, b):
+        alone = op.kind == Kind.COMPUTE and not b.last.in_flight
+        if alone and (obs.trouble & WRONG or self.another(op, obs, b)) and self.by_another_plan(op, b):
             yield "G4", "a graph is computed by a plan that was made for another"
         if obs.trouble & Trouble.BAD_SOURCE:
             yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"

@@ -18,7 +18,7 @@ from gallocheck.model.records import UNLIMITED, BufferType, Graph, Setup, Tensor
 from gallocheck.native import trees
 
 from .cases import OUT, op
-from .test_findings import CASES, NEW, RESERVE, Case
+from .test_findings import CASES, NEW, RESERVE, Case, types_of
 
 TORN = Graph((Tensor(1), Tensor(1), Tensor(0, (1, 0)), Tensor(1, (2,), OUT), Tensor(1), Tensor(1, (4,), OUT)))
 MORE = (
@@ -30,6 +30,15 @@ NO_BUFFER = r"aborted: .*GGML_ASSERT\(buffer\) failed"
 TWICE = r"aborted: .*GGML_ASSERT\(tensor->buffer == NULL\) failed"
 NO_SOURCE = r"aborted: .*GGML_ASSERT\(tensor->view_src->data != NULL\) failed"
 BEYOND = r"aborted: .*GGML_ASSERT\(.*addr \+ ggml_backend_buffer_get_alloc_size.*"
+
+
+META = r"aborted: ggml-backend-meta.cpp:#: GGML_ASSERT\("
+TORN_META = rf"{META}bufs.back\(\) != nullptr\) failed"
+NO_STATE = rf"{META}src_ss\[i\].axis != GGML_BACKEND_SPLIT_AXIS_UNKNOWN\) failed"
+NO_META = rf"{META}ggml_backend_buffer_is_meta\(meta_buf\)\) failed"
+NO_PART = rf"{META}ggml_backend_buffer_is_meta\(tensor->buffer\)\) failed"
+OTHER_META = rf"{META}index < buf_ctx->bufs.size\(\)\) failed"
+LOST = rf"{META}bcj.nodes\[i\]\) failed"
 
 
 class Known(NamedTuple):
@@ -55,7 +64,7 @@ FINDINGS = (
     Known("F04", "measure counts a type twice", "measure counts a buffer type that is listed twice twice",
           (r"G3\|MEASURE\|.*",)),
     Known("F05", "other sources, old plan", "a plan is used for a graph of equal counts and sizes with other lifetimes",
-          (r"G4\|ALLOC\|tensor # .*overlaps.*", r"G4\|ALLOC\|view .*")),
+          (r"G4\|ALLOC\|tensor # .*overlaps.*", r"G4\|ALLOC\|view .*", r"G4\|COMPUTE\|a graph is computed by a plan .*")),
     Known("F06", "larger leaf that nobody reads, old plan", "leafs are not compared when a plan is used again",
           (rf"G4\|ALLOC\|({GONE}|{BEYOND}|{NO_BUFFER})", r"G4\|ALLOC\|tensor # ends .*",
            r"G4\|ALLOC\|tensor # is .*")),
@@ -72,6 +81,20 @@ FINDINGS = (
           "the scheduler's automatic reserve of one backend frees buffers under work in flight", (r"C1\|\w+\|.*",)),
     Known("F15", "scheduler: 31 inputs of a split", "a split with 31 inputs aborts",
           (r"C2\|\w+\|.*GGML_SCHED_MAX_SPLIT_INPUTS.*",)),
+    Known("F17", "meta: a part cannot be had", "a meta buffer that a device refuses a part of aborts",
+          (rf"\w+\|\w+\|{TORN_META}",)),
+    Known("F18", "meta: empty tensor that is read", "a tensor of no bytes that another reads on a meta device aborts",
+          (rf"\w+\|\w+\|({NO_STATE}|{NO_META})",)),
+    Known("F19", "meta: empty tensor", "a tensor of no bytes on a meta device cannot be computed",
+          (rf"P13\|COMPUTE\|{NO_PART}",)),
+    Known("F20", "meta: view of a weight, two allocators",
+          "views of a weight by two allocators on a meta device lose each other", (rf"(M2|P3|C2)\|COMPUTE\|{LOST}",)),
+    Known("F21", "meta: another backend's view in its split",
+          "a view of another backend's tensor in a meta backend's split aborts",
+          (rf"(C2|C3|P3)\|COMPUTE\|({NO_PART}|{OTHER_META})",)),
+    Known("F22", "scheduler: five computes in flight",
+          "with pipeline parallelism the fifth compute in flight overwrites copies that the first still reads",
+          (r"P1\|(SYNC|COMPUTE|RESERVE|ALLOC|FREE)\|source # of node # holds wrong bytes",)),
     Known("F16", "scheduler: measure forgets assignments", "measuring through the scheduler drops the caller's backends",
           (r"P12\|MEASURE\|measure gives .*", r"P12\|MEASURE\|aborted: .*buffer_id.*")),
 )  # fmt: skip
@@ -86,8 +109,7 @@ def write(subject: str, variant: str, wanted: list[tuple[Known, Case]]) -> None:
         for known, case in wanted:
             huge = any(t.size > 2**40 for graph in case.graphs for t in graph.tensors)
             device = BufferType(1 if known.id == "F12" else 32, capacity=2**28 if huge else UNLIMITED)
-            types = (device,) * (max(case.slots) + 1)
-            trace = Trace(Setup(types, (case.slots,)), case.graphs, case.ops)
+            trace = Trace(Setup(types_of(case, device), (case.slots,)), case.graphs, case.ops)
             failed = judge.judge(trace, anew=True).failed
             if failed is None or failed.clause != case.clause:
                 raise SystemExit(f"{known.id} {case.name}: expected {case.clause}, seen {failed}")

@@ -1,4 +1,4 @@
-"""Defects of the pinned tree, each by its smallest sequence; the overlay has none of them but two.
+"""Defects of the pinned tree, each by its smallest sequence; the overlay has a few of them too.
 
 The clause each breaks is the one it is listed under in docs/findings.md.
 """
@@ -6,11 +6,12 @@ The clause each breaks is the one it is listed under in docs/findings.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from gallocheck.model.records import BufferType, Graph, Kind, Op, OpFlag, Setup, Tensor, Trace
+from gallocheck.model.records import BufferType, Flag, Graph, Kind, Op, OpFlag, Setup, Tensor, Trace
 from gallocheck.native.packet import Run
 from gallocheck.native.worker import Worker
 
@@ -30,6 +31,7 @@ class Case(NamedTuple):
     ops: tuple[Op, ...]
     slots: tuple[int, ...] = (0,)
     mended: bool = True
+    meta: int = 0  # the devices of the last type, where that is a meta type
 
 
 def chain(*sources: int, flags: int = 0) -> Graph:
@@ -57,6 +59,23 @@ SMALL_LARGE = (node(100), node(1000))
 ZERO_READ = Graph((Tensor(0), Tensor(0, (0,))))
 WRAPPED = Graph((Tensor(64), Tensor(2**64 - 31)))
 IN_FLIGHT = op(COMPUTE, flags=OpFlag.ASYNC)
+
+WEIGHT_VIEW = Graph(
+    (Tensor(64, flags=LEAF | Flag.PREALLOC), Tensor(64, (0,), view_src=0), Tensor(64, (1,), OUT))
+)
+OTHERS_VIEW = Graph((Tensor(8, slot=1), Tensor(8), Tensor(8, (0,), view_src=0), Tensor(8, (1,), OUT)))
+
+
+def crossed(a: int, b: int) -> Graph:
+    """Two results on one device that another reads; a and b say what they are made from."""
+    return Graph(
+        (Tensor(64), Tensor(64), Tensor(64, (a,)), Tensor(64, (b,)), Tensor(64, (2, 3), OUT, slot=1))
+    )
+
+
+PIPELINE = tuple(
+    o for g in (0, 0, 0, 0, 1) for o in (op(ALLOC, graph=g), op(COMPUTE, graph=g, flags=OpFlag.ASYNC))
+)
 
 CASES = (
     Case("alloc after a failed reserve", "G2", "fault", (node(100),),
@@ -96,6 +115,16 @@ CASES = (
          (BY_SCHED, op(ALLOC), IN_FLIGHT, op(ALLOC, graph=1))),
     Case("scheduler: 31 inputs of a split", "C2", "abort", (many_inputs(),), (BY_SCHED, op(RESERVE)), (0, 1),
          mended=False),
+    Case("scheduler: five computes in flight", "P1", "BAD_SOURCE", (crossed(0, 1), crossed(1, 0)),
+         (BY_SCHED, op(RESERVE), *PIPELINE, op(Kind.SYNC)), (0, 1, 2)),
+    Case("meta: a part cannot be had", "M1", "abort", (node(100),), (op(NEW), op(RESERVE, fail_types=2)), (2,), meta=3),
+    Case("meta: empty tensor that is read", "P13", "abort", (Graph((Tensor(0), Tensor(8, (0,)))),),
+         (op(NEW), op(ALLOC)), (2,), mended=False, meta=3),
+    Case("meta: empty tensor", "P13", "abort", (node(0),), (op(NEW), op(ALLOC), op(COMPUTE)), (2,), mended=False, meta=3),
+    Case("meta: view of a weight, two allocators", "M2", "abort", (WEIGHT_VIEW,),
+         (op(NEW), op(ALLOC), op(COMPUTE), op(NEW, 1), op(ALLOC, 1), op(COMPUTE)), (2,), mended=False, meta=3),
+    Case("meta: another backend's view in its split", "C2", "abort", (OTHERS_VIEW,),
+         (BY_SCHED, op(ALLOC), op(COMPUTE)), (2, 0), mended=False, meta=3),
 )  # fmt: skip
 
 
@@ -113,9 +142,15 @@ def seen(run: Run) -> Iterator[str]:
         yield str(last.trouble.name)
 
 
+def types_of(case: Case, kind: BufferType) -> tuple[BufferType, ...]:
+    """Devices all alike, and at times a meta type over some of them."""
+    simple = (kind,) * (max(case.slots) + (0 if case.meta else 1))
+    return (*simple, replace(kind, meta=case.meta)) if case.meta else simple
+
+
 def run(worker: Worker, case: Case) -> set[str]:
-    types = (BufferType(32),) * (max(case.slots) + 1)
-    return set(seen(worker.run(Trace(Setup(types, (case.slots,)), case.graphs, case.ops))))
+    setup = Setup(types_of(case, BufferType(32)), (case.slots,))
+    return set(seen(worker.run(Trace(setup, case.graphs, case.ops))))
 
 
 @pytest.fixture(scope="module")
