@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..model.capture import NOBODY, CaptureOp, Model, Out, State
 from ..model.domain import Tree, Value
 from ..model.records import Kind, Status
+from ..model.terms import fresh
 from .machine import Machine, Rules
 from .step import Rule
 
@@ -159,6 +160,14 @@ def lawful(model: Model, s: State, op: CaptureOp) -> list[Value]:
     return [op.alloc >= 0, op.alloc < len(model.allocs)]
 
 
+def start(model: Model) -> tuple[State, list[Value]]:
+    """Any of them may share."""
+    first = model.init()
+    s = first._replace(mates=fresh(first.mates, "mates"))
+    mutual = [s.mates[m][n] == s.mates[n][m] for m in model.allocs for n in range(m)]
+    return s, [*mutual, *(model.d.inv(s.mates[n][n]) for n in model.allocs)]
+
+
 def operation(model: Model) -> CaptureOp:
     off = (False,) * len(model.allocs)
     return CaptureOp(0, reach=off, evicts=off)
@@ -179,4 +188,6 @@ MACHINE = Machine(
     rules=of_step,
     invariants=invariants,
     lawful=lawful,
+    start=start,
+    sizes="allocators",
 )  # fmt: skip

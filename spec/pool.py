@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..model.domain import Tree, Value
 from ..model.pool import ALIGNMENT, LARGEST, Model, Out, Pool, PoolOp, State
 from ..model.records import Kind, PoolKind, Status
+from ..model.terms import fresh
 from .machine import Machine, Rules
 from .step import Rule
 
@@ -237,6 +238,14 @@ def init(model: Model) -> State:
     return model.init(zeros, zeros)
 
 
+def start(model: Model) -> tuple[State, list[Value]]:
+    """Devices of any capacity, ranges of any whole number of units."""
+    zeros = (0,) * len(model.devices)
+    cap, room = fresh(zeros, "cap"), fresh(zeros, "room")
+    whole = [model.d.roundup(r, u) == r for r, u in zip(room, model.units, strict=True)]
+    return model.init(cap, room), [*whole, *(x >= 0 for x in (*cap, *room))]
+
+
 def operation(model: Model) -> PoolOp:
     return PoolOp(0, reach=(False,) * len(model.devices))
 
@@ -245,6 +254,12 @@ def of_step(model: Model, s: State, op: PoolOp, t: State, out: Out) -> dict[str,
     return rules(Step(model, seen(model, s), op, seen(model, t), out))
 
 
+def splits(kind: int) -> tuple[dict[str, int], ...]:
+    """Pool by pool."""
+    return tuple({"pool": p} for p in range(MOST)) if kind in (Kind.POOL_ALLOC, Kind.POOL_FREE) else ({},)
+
+
+MOST = 4  #: pools of any config
 #: kind, blocks kept, devices, streams, units: a pool beside another one on its device, and one on another device
 MACHINE = Machine(
     name="pools",
@@ -257,6 +272,9 @@ MACHINE = Machine(
     rules=of_step,
     invariants=invariants,
     lawful=lawful,
+    start=start,
+    splits=splits,
+    sizes="kind of pool, blocks kept, devices, streams, units",
 )
 
 __all__ = ["CLAUSES", "MACHINE", "Out", "Pool", "PoolOp", "Seen", "Step", "rules", "seen"]

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from ..model.capture import NOBODY, CaptureOp, Model, Out, State
 from ..model.domain import Tree, Value
+from ..model.records import Status
 
 
 class Variant(Model):
@@ -42,7 +43,7 @@ class IgnoresPools(Variant):
     def launch(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
         everything = s._replace(mapped=(True,) * len(self.allocs))
         t, out = super().launch(everything, me, op)
-        gone = self.d.inv(self.mine(me, s.mapped))
+        gone = self.d.all(out.status == int(Status.DONE), self.d.inv(self.mine(me, s.mapped)))
         return t._replace(mapped=s.mapped), out._replace(touched=self.d.any(out.touched, gone))
 
 
