@@ -9,7 +9,7 @@ SOURCES := $(shell find package model spec native fuzz scenario cli \( -name lib
 .PHONY: check test lint native-test clean
 
 check: $(VENV)/.installed
-	$(BIN)/gallocheck check --time 60s
+	$(BIN)/gallocheck check --time 40s
 
 test: $(VENV)/.installed lint native-test
 	@# a machine that is busy with other things may starve a test of its time: what failed gets one more run, alone
