@@ -81,11 +81,13 @@ def devices(kind: BufferType) -> list[int]:
 
 
 def as_simple(setup: Setup, op: Op) -> Op:
-    """The operation where meta types are simple: they fail where one of their devices does."""
-    hit = sum(
-        1 << t for t, kind in enumerate(setup.types) if any(op.fail_types >> d & 1 for d in devices(kind))
-    )
-    return replace(op, fail_types=op.fail_types | hit)
+    """The operation where meta types are simple: they fail where one of their devices does, which a full one may."""
+    full = not op.fail_types and not op.fail_nth
+    kinds = enumerate(setup.types)
+    hit = [
+        t for t, kind in kinds if kind.meta and (full or any(op.fail_types >> d & 1 for d in devices(kind)))
+    ]
+    return replace(op, fail_types=op.fail_types | sum(1 << t for t in hit))
 
 
 class Books:

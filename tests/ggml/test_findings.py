@@ -63,7 +63,7 @@ IN_FLIGHT = op(COMPUTE, flags=OpFlag.ASYNC)
 WEIGHT_VIEW = Graph(
     (Tensor(64, flags=LEAF | Flag.PREALLOC), Tensor(64, (0,), view_src=0), Tensor(64, (1,), OUT))
 )
-OTHERS_VIEW = Graph((Tensor(8, slot=1), Tensor(8), Tensor(8, (0,), view_src=0), Tensor(8, (1,), OUT)))
+OTHERS_VIEW = Graph((Tensor(8), Tensor(8, slot=1), Tensor(8, (0,), view_src=0), Tensor(8, (1,), OUT, slot=1)))
 
 
 def crossed(a: int, b: int) -> Graph:
@@ -124,7 +124,7 @@ CASES = (
     Case("meta: view of a weight, two allocators", "M2", "abort", (WEIGHT_VIEW,),
          (op(NEW), op(ALLOC), op(COMPUTE), op(NEW, 1), op(ALLOC, 1), op(COMPUTE)), (2,), mended=False, meta=3),
     Case("meta: another backend's view in its split", "C2", "abort", (OTHERS_VIEW,),
-         (BY_SCHED, op(ALLOC), op(COMPUTE)), (2, 0), mended=False, meta=3),
+         (BY_SCHED, op(ALLOC), op(COMPUTE)), (0, 2), mended=False, meta=3),
 )  # fmt: skip
 
 
