@@ -33,6 +33,7 @@ from .fresh import Fresh
 
 CAPTURE_OPS = (Kind.CAPTURE_BEGIN, Kind.CAPTURE_END, Kind.LAUNCH, Kind.DROP)
 ALL = range(MAX_ALLOCS)
+ORDER = ("Q3", "Q2", "Q1")  #: what says most of a fault is told first
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Books:
         return count
 
     def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
-        yield from self.broken
+        yield from sorted(self.broken, key=lambda found: ORDER.index(found[0]))
         self.note(op, seen)
 
     # -- judging -------------------------------------------------------------------------
