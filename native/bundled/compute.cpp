@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "defects.h"
-#include "emulated.h"
 #include "gc_oracle.h"
+#include "emulated.h"
 #include "machine.h"
 #include "pair.h"
 
@@ -93,8 +93,9 @@ class run {
 
     // `bytes`: how many bytes or words the kernel goes through.
     template <class P> void start(kernels::kernel k, P parameters, uint64_t bytes) {
+        const bool one_block = k == kernels::k_verify || k == kernels::k_digest;
         const uint64_t blocks = (bytes + kernels::block_threads - 1) / kernels::block_threads;
-        const auto grid = unsigned(std::clamp<uint64_t>(blocks, 1, k == kernels::k_digest ? 1 : kernels::most_blocks));
+        const auto grid = unsigned(std::clamp<uint64_t>(blocks, 1, one_block ? 1 : kernels::most_blocks));
         void * all[] = {&parameters};
         must(how.api->launch_kernel(code[k], grid, 1, 1, kernels::block_threads, 1, 1, 0, how.stream,
                                     all, nullptr),
@@ -200,11 +201,11 @@ class run {
 
 // Nothing was written between the buffer's end and its last page's end.
 bool guard_holds(const buffer & b, uint64_t page) {
-    if (b.size > emulated::backed_max) return true; // its end cannot be touched
-    const auto * end = reinterpret_cast<const uint8_t *>(b.base) + b.size;
     const uint64_t rest = (page - b.size % page) % page;
-    if (GC_PLANTED(WRITES_BEHIND_BUFFER) && rest > 0) *reinterpret_cast<uint8_t *>(b.base + b.size) = 1;
-    return std::all_of(end, end + rest, [](uint8_t x) { return x == 0; });
+    if (rest == 0 || b.size > emulated::backed_max) return true; // its end cannot be touched
+    const cuda::device_ptr end = b.base + b.size;
+    if (GC_PLANTED(WRITES_BEHIND_BUFFER)) machine::poke(machine::here(), end, 1);
+    return machine::all_zero(machine::here(), end, rest);
 }
 
 } // namespace

@@ -1,9 +1,6 @@
 #include "graph.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "defects.h"
@@ -11,10 +8,6 @@
 
 namespace gc {
 namespace {
-
-// Of a preallocated leaf that no machine could hold only the start exists: it
-// can be planned around, not computed on.
-constexpr uint64_t own_max = uint64_t(1) << 36;
 
 bool view_makes_sense(const gc_tensor * t, const gc_tensor & v) {
     if (v.flags & (GC_LEAF | GC_INPUT | GC_PREALLOC)) return false;
@@ -54,7 +47,7 @@ graph::graph(const gc_tensor * t, uint32_t n) : tensors(t, t + n), values(n), re
         }
         if (has(i, GC_PREALLOC)) {
             own_offset[i] = own_size;
-            own_size += (std::min(tensors[i].size, own_max) + 63) / 64 * 64;
+            own_size += (std::min(tensors[i].size, machine::host_most()) + 63) / 64 * 64;
         }
         for (const uint64_t x : {tensors[i].size, tensors[i].pad, tensors[i].view_offs, uint64_t(tensors[i].flags)}) {
             hash = gc_mix(hash ^ x);
@@ -63,17 +56,15 @@ graph::graph(const gc_tensor * t, uint32_t n) : tensors(t, t + n), values(n), re
 }
 
 graph::~graph() {
-    if (own) munmap(own, own_size);
+    if (own) machine::free_host(own_in, own);
 }
 
 uint8_t * graph::own_memory(uint32_t i) {
     if (!own && own_size > 0) {
-        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-        void * p = mmap(nullptr, own_size, PROT_READ | PROT_WRITE, flags, -1, 0);
-        if (p == MAP_FAILED) std::abort();
-        own = static_cast<uint8_t *>(p);
+        own_in = machine::here();
+        own = static_cast<uint8_t *>(machine::host_memory(own_in, own_size));
         for (uint32_t k = 0; k < size(); k++) {
-            if (has(k, GC_PREALLOC) && tensors[k].size <= own_max) {
+            if (has(k, GC_PREALLOC) && tensors[k].size <= machine::host_most()) {
                 fill(own + own_offset[k], tensors[k].size, values[k]);
             }
         }

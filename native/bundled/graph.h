@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gallocheck.h"
+#include "machine.h"
 
 namespace gc {
 
@@ -17,6 +18,7 @@ struct graph {
     std::vector<uint64_t> own_offset;  // preallocated leafs: where in `own`
     uint8_t * own = nullptr;           // memory of preallocated leafs, made and filled on first use
     uint64_t own_size = 0;
+    machine::world * own_in = nullptr; // whose memory it is
     const graph * scaled_from = nullptr; // the template that it was made from, for a batch of so many tokens and cells
     uint32_t tokens = 0, cells = 0;
 
@@ -30,7 +32,8 @@ struct graph {
     uint32_t root(uint32_t i) const { return is_view(i) ? uint32_t(tensors[i].view_src) : i; }
     uint32_t size() const { return uint32_t(tensors.size()); }
 
-    // Where a preallocated leaf lives; host memory, on no device.
+    // Where a preallocated leaf lives; host memory, on no device. Of a leaf that no machine could
+    // hold (machine::host_most) only the start exists: it can be planned around, not computed on.
     uint8_t * own_memory(uint32_t i);
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "captures.h"
@@ -240,7 +241,8 @@ GC_EXPORT uint64_t gc_capabilities(void) {
 }
 
 GC_EXPORT const char * gc_describe(void) {
-    return "gallocheck's own allocator (C++20) on the emulated CUDA driver";
+    static const std::string text = std::string("gallocheck's own allocator (C++20) on ") + gc::machine::describe();
+    return text.c_str();
 }
 
 GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
@@ -252,6 +254,10 @@ GC_EXPORT gc_session * gc_open(const gc_setup * setup) {
         gpus[t] = {setup->types[t].granularity, setup->types[t].capacity};
     }
     s->world = machine::open(gpus.data(), int(setup->n_types));
+    if (!s->world) { // said why
+        delete s;
+        return nullptr;
+    }
     machine::enter(s->world);
     for (uint32_t t = 0; t < setup->n_types; t++) {
         s->devices[t] = {&machine::table(s->world), int(t), setup->types[t].granularity, machine::page(), setup->types[t].meta};
@@ -279,6 +285,7 @@ GC_EXPORT uint64_t gc_close(gc_session * s) {
     for (uint32_t t = 0; t < s->setup.n_types; t++) {
         left += gc::machine::used(s->world, int(t));
     }
+    s->graphs.clear(); // their memory is the world's
     gc::machine::close(s->world);
     delete s;
     return left;

@@ -64,15 +64,22 @@ extern "C" __global__ void gc_fill(fill p) {
     write(p.to, p.size, p.value);
 }
 
+// One block: what its threads find first is compared in shared memory, so that the word, which is
+// the host's memory, needs no atomics.
 extern "C" __global__ void gc_verify(verify p) {
+    __shared__ unsigned long long least;
+    if (threadIdx.x == 0) least = nothing_wrong;
+    __syncthreads();
     const uint64_t from = touched_below(p.first, p.whole), to = touched_below(p.from + p.size, p.whole);
-    for (uint64_t i = from + thread(); i < to; i += threads()) {
+    for (uint64_t i = from + threadIdx.x; i < to; i += blockDim.x) {
         const uint64_t at = touched(i, p.whole);
         if (p.at[at - p.from] != stream_byte(p.value, at)) {
-            atomicMin(reinterpret_cast<unsigned long long *>(p.word), (unsigned long long) (at - p.from));
-            return; // a thread's offsets ascend
+            atomicMin(&least, (unsigned long long) (at - p.from));
+            break; // a thread's offsets ascend
         }
     }
+    __syncthreads();
+    if (threadIdx.x == 0 && least < *p.word) *p.word = least;
 }
 
 extern "C" __global__ void gc_node(node p) {

@@ -68,7 +68,7 @@ enum kernel { k_set_words, k_fill, k_verify, k_node, k_digest, n_kernels };
 constexpr const char * names[n_kernels] = {"gc_set_words", "gc_fill", "gc_verify", "gc_node", "gc_digest"};
 
 // How they are launched: threads a block, and at most so many blocks (every thread takes a stride).
-// `digest` is one block: its bytes follow each other.
+// `verify` and `digest` are one block.
 constexpr unsigned block_threads = 256;
 constexpr unsigned most_blocks = 1024;
 

@@ -17,7 +17,7 @@ struct device_setup {
 
 struct world;
 
-world * open(const device_setup * devices, int n); // null where there is no such driver
+world * open(const device_setup * devices, int n); // null where there is no such driver: it has said so on stderr
 void close(world * w);
 void enter(world * w); // this thread's calls go to it; device 0's context is current
 world * here();        // the one that this thread entered last, or null
@@ -36,6 +36,18 @@ uint64_t allocations(world * w); // tried since start_operation
 uint64_t hazards(world * w);     // times that memory was freed or unmapped under queued work since then
 uint64_t used(world * w, int device);
 uint64_t page(); // addresses are reserved in multiples of it
+
+// Host memory that kernels reach too, zero, so many bytes; it counts as nothing.
+// It lives until it is freed, or its world is closed. `host_most`: no more than
+// this of one tensor is asked for, bytes.
+void * host_memory(world * w, uint64_t size);
+void free_host(world * w, void * p);
+uint64_t host_most();
+
+// Device memory without the driver's checks, also behind a buffer's end up to the
+// page's: whether n bytes are zero, and a write of one.
+bool all_zero(world * w, cuda::device_ptr at, uint64_t n);
+void poke(world * w, cuda::device_ptr at, uint8_t value);
 
 // For compute, which counts as nothing: the functions of kernels.h, a stream for
 // who has none, and words that kernels and host both reach. Words that a captured
