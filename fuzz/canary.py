@@ -39,18 +39,13 @@ def library_of(defect: Defect) -> str:
 
 
 def run(clauses: Collection[str]) -> tuple[list[str], int]:
-    """(clauses whose canary is missing or stayed silent, canaries found).
-
-    Raises TreeError where a canary needs the pinned tree, and it cannot be had.
-    """
+    """(clauses whose canary is missing or stayed silent, canaries found), of the bundled allocator."""
     first: dict[str, Defect] = {}
-    for defect in (*DEFECTS, *SCHED_DEFECTS):
+    for defect in DEFECTS:
         if path_of(defect).exists() and defect.clause in clauses:
             first.setdefault(defect.clause, defect)
-    sing: set[str] = set()
-    for library in dict.fromkeys(map(library_of, first.values())):
-        with Judge(library, timeout=2.0) as judge:
-            sing |= {c for c, d in first.items() if library_of(d) == library and found(d, judge)}
+    with Judge(str(library_path("planted")), timeout=2.0) as judge:
+        sing = {clause for clause, defect in first.items() if found(defect, judge)}
     return [c for c in clauses if c not in sing], len(sing)
 
 
