@@ -14,6 +14,7 @@ from .draw import Draw
 from .generate import draw_trace
 
 _NOT_HERE = (Kind.SHRINK, Kind.REMAKE)  #: misuse under these strategies
+_BINDS = (Kind.RESERVE, Kind.ALLOC)
 
 
 def draw_counted(draw: Draw, caps: Cap) -> Trace:
@@ -50,7 +51,8 @@ def _first(draw: Draw, trace: Trace, op: Op) -> list[Op]:
         return []
     if how < 3:
         return [Op(Kind.RESERVE, one, graph=largest)]
-    return [Op(Kind.RESERVE, one, graph=smallest), Op(Kind.RESERVE, other, graph=largest)]
+    ops = [Op(kind, n, graph=g) for n, g in ((one, smallest), (other, largest)) for kind in _BINDS]
+    return [*ops, Op(Kind.COMPUTE, other), Op(Kind.COMPUTE, one)]
 
 
 def _validated(draw: Draw, often: bool) -> int:

@@ -121,6 +121,9 @@ def limit(p: Move) -> Rules:
     return {
         "what fits works on a full device": Rule(d.all(p.reserve, calm, tight), p.out.ok),
         "what fits asks for nothing": Rule(d.all(p.reserve, calm), p.no_allocations(), counts=False),
+        "joint buffers are asked for once": Rule(
+            d.all(p.reserve, d.any(*(p.first(t) for t in p.types))), p.out.allocations <= chunks
+        ),
         "no more is asked for than is needed": Rule(p.reserve, p.out.allocations <= chunks, counts=False),
     }
 

@@ -27,7 +27,7 @@ bool has_room(const device & d, const chunk_sizes & want) {
     return made;
 }
 
-chunk_sizes twice(chunk_sizes a) { // for SHARED_ARE_FOR_TWO
+chunk_sizes twice(chunk_sizes a) { // for SHARED_ARE_FOR_TWO and ROOM_FOR_TWO
     for (uint64_t & bytes : a) {
         bytes *= 2;
     }
@@ -55,7 +55,7 @@ bool fit(gallocr & a, int t) {
     if (fits && !smaller) return true;
     if (GC_PLANTED(NEVER_LEAVES) && had && shared) return false;
     if (GC_PLANTED(SHARED_STAY_UNMADE) && !had && shared && other->current.need[t] != chunk_sizes{}) return false;
-    if (GC_PLANTED(ROOM_FOR_THE_OTHER) && !had && shared && !has_room(d, other->current.need[t])) return false;
+    if (GC_PLANTED(ROOM_FOR_TWO) && !had && shared && !has_room(d, twice(need))) return false;
     if (GC_PLANTED(SHARED_ARE_FOR_TWO) && !had && shared) need = twice(need);
     const bool stays = GC_PLANTED(DETACH_MOVES_THE_OTHER);
     if (shared && (had || GC_PLANTED(LEAVES_BEFORE_IT_SHARES)) && !stays) leave(a, t);
