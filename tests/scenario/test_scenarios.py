@@ -123,10 +123,11 @@ def test_the_batches_of_a_prompt() -> None:
 
 
 def test_pictures_show_every_curve(reports: dict[str, Report], tmp_path: Path) -> None:
-    for report in reports.values():
+    assert all(c.mib and c.panel for r in reports.values() for c in r.curves)
+    for report in (reports[name] for name in ("pressure", "prompt-1k", "reallocations")):
         path = tmp_path / f"{report.name}.png"
         picture.draw(report, path)
-        assert path.read_bytes()[:4] == b"\x89PNG" and all(c.mib and c.panel for c in report.curves)
+        assert path.read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(OSError):
         picture.draw(report, tmp_path / "no" / "such.png")
 
