@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from ..model import oracle
 from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble, has
 from ..native.worker import StepSeen
-from .fresh import Fresh
+from .fresh import Fresh, boundless
 
 Found = Iterator[tuple[str, str]]
 SHARING = Cap.RESIZABLE | Cap.GROUP
@@ -167,13 +167,14 @@ class Books:
         waits = op.kind == Kind.SYNC or (op.kind == Kind.COMPUTE and not has(op.flags, OpFlag.ASYNC))
         if waits and obs.in_flight and obs.status == Status.DONE:
             yield "C1", "work is still in flight after it was waited for"
+        alone = op.kind == Kind.COMPUTE and not b.last.in_flight
+        wrong = obs.trouble & (WRONG | Trouble.BAD_GUARD) or self.another(op, obs, b)
+        if alone and wrong and self.by_another_plan(op, b):
+            yield "G4", "a graph is computed by a plan that was made for another"
         if obs.trouble & Trouble.BAD_PREALLOC:
             yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
         if obs.trouble & Trouble.BAD_GUARD:
             yield "P3", "bytes behind the end of a buffer were written"
-        alone = op.kind == Kind.COMPUTE and not b.last.in_flight
-        if alone and (obs.trouble & WRONG or self.another(op, obs, b)) and self.by_another_plan(op, b):
-            yield "G4", "a graph is computed by a plan that was made for another"
         if obs.trouble & Trouble.BAD_SOURCE:
             yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
         elif obs.trouble & Trouble.BAD_OUTPUT:
@@ -309,12 +310,17 @@ class Books:
         b = self.known.get(op.alloc)
         if b is not None and op.kind == Kind.COMPUTE and has(op.flags, OpFlag.UNCHECKED) and self.outdated(b):
             return ""
-        if b is not None and self.larger(op, b) and self.survives_if_larger(op):
+        if b is not None and self.larger(op, b) and self.too_small(op):
             return "C3"
         return BY_KIND.get(op.kind, "C2")
 
-    def survives_if_larger(self, op: Op) -> bool:
-        """Whether the same is survived where schedulers are made for any number of tensors."""
-        past = (replace(x, value=0) if x.kind == Kind.NEW else x for x in self.trace.ops[: self.at])
-        ops = (*past, op)
-        return len(self.fresh.run(replace(self.trace, ops=ops)).steps) == len(ops)
+    def too_small(self, op: Op) -> bool:
+        """C3: it dies with all memory there is, but not where schedulers are made for any number of tensors."""
+        ops = [*self.trace.ops[: self.at], op]
+        calm = [replace(x, fail_types=0, fail_nth=0) for x in ops if x.kind != Kind.CAPACITY]
+        any_number = [replace(x, value=0) if x.kind == Kind.NEW else x for x in calm]
+        return self.survives(any_number) and not self.survives(calm)
+
+    def survives(self, ops: list[Op]) -> bool:
+        trace = replace(self.trace, setup=boundless(self.trace.setup), ops=tuple(ops))
+        return len(self.fresh.run(trace).steps) == len(ops)
