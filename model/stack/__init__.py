@@ -9,6 +9,7 @@ track of which machine an operation is about.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..records import MAX_CHUNKS, Graph, Kind, Observation, Op, OpFlag, Setup, Status
 from ..session import Attempts, Planning, Session
@@ -23,7 +24,7 @@ class Stack:
     """The executable reference of one session. Raises nothing: misuse is a status.
 
     `planning`, `chunks`: as for Session. A layer has `step(op)`, which gives the observation of one of
-    its operations, and `add(obs, op)`, which fills in its part of an observation of any operation.
+    its operations, and `adds(op)`, the fields that it adds to the observation of any operation.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Stack:
 
     def seen(self, obs: Observation, op: Op) -> Observation:
         """With what every layer adds, as it is after the operation; `used` too."""
-        obs = replace(obs, used=self.session.used)
+        fields: dict[str, Any] = {"used": self.session.used}
         for layer in (self.sched, self.pools, self.captures, self.contexts, self.server):
-            obs = layer.add(obs, op)
-        return obs
+            fields |= layer.adds(op)
+        return replace(obs, **fields)

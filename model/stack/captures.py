@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import oracle
 from ..capture import NOBODY, CaptureOp, Model, Out, State
@@ -200,9 +200,9 @@ class Captures:
             if self.kept[n].nodes != self.nodes(n):
                 del self.kept[n]
 
-    def add(self, obs: Observation, op: Op) -> Observation:
+    def adds(self, op: Op) -> dict[str, Any]:
         at = 0 if self.at == NOBODY else 1 << self.at
-        return replace(obs, captured=sum(1 << n for n in self.kept), capturing=at)
+        return {"captured": sum(1 << n for n in self.kept), "capturing": at}
 
 
 def _buffers(stack: Stack) -> object:

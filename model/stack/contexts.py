@@ -7,8 +7,8 @@ order it asks them. docs/choices.md, "Contexts".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from .. import oracle, records
 from ..domain import Ints
@@ -115,22 +115,22 @@ class Contexts:
             waits=self.waits, reason=self.reason,
         )  # fmt: skip
 
-    def add(self, obs: Observation, op: Op) -> Observation:
+    def adds(self, op: Op) -> dict[str, Any]:
         """What is seen of a context after its own operation; after one of a slot, of the target."""
         if op.kind < Kind.CTX_OPEN:
-            return obs
+            return {}
         c = self.known.get(op.alloc if op.kind < Kind.SLOT_ENTER else TARGET)
-        obs = replace(obs, attached=int(self.attached))
+        attached = {"attached": int(self.attached)}
         if c is None:
-            return obs
+            return attached
         lanes = [lane if n < c.made.lanes else Lane(NOTHING, NOTHING, 0) for n, lane in enumerate(c.lanes)]
-        return replace(
-            obs,
-            tokens=tuple(x.reserved.tokens for x in lanes),
-            cells=tuple(x.reserved.cells for x in lanes),
-            fewer=tuple(x.fewer for x in lanes),
-            in_flight=int(self.busy(c)),
-        )
+        return {
+            **attached,
+            "tokens": tuple(x.reserved.tokens for x in lanes),
+            "cells": tuple(x.reserved.cells for x in lanes),
+            "fewer": tuple(x.fewer for x in lanes),
+            "in_flight": int(self.busy(c)),
+        }
 
     # -- coming, going -------------------------------------------------------------------------
 

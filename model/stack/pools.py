@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..capture import NOBODY
 from ..domain import Ints
@@ -173,6 +173,6 @@ class Pools:
             obs = replace(obs, status=Status.REFUSED, digest=0)
         return replace(obs, allocations=session.attempts.tried)
 
-    def add(self, obs: Observation, op: Op) -> Observation:
+    def adds(self, op: Op) -> dict[str, Any]:
         devices = range(len(self.stack.setup.types))
-        return replace(obs, pooled=tuple(self.model.pooled(self.state, k) for k in devices))
+        return {"pooled": tuple(self.model.pooled(self.state, k) for k in devices)}

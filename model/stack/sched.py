@@ -8,7 +8,7 @@ methods that take arguments: contexts drive their lanes by them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import oracle
 from ..domain import Ints
@@ -78,19 +78,18 @@ class Schedulers:
         """Number of the scheduler, by role."""
         return {a.role: n for n, a in self.session.allocs.items() if a.pair is pair and n in self.known}
 
-    def add(self, obs: Observation, op: Op) -> Observation:
+    def adds(self, op: Op) -> dict[str, Any]:
         """C5: what the scheduler says of itself."""
         if op.kind not in _OF_ALLOC or not self.has(op.alloc):
-            return obs
+            return {}
         a, sched = self.session.allocs[op.alloc], self.known[op.alloc]
         s = self.model.report(self.state(a.pair), self.state(a.pair), (False, False))
-        return replace(
-            obs,
-            sched_generation=s.gen[a.role],
-            sched_shrink_generation=s.shrink_gen[a.role],
-            nodes=sched.nodes,
-            in_flight=int(sched.busy),
-        )
+        return {
+            "sched_generation": s.gen[a.role],
+            "sched_shrink_generation": s.shrink_gen[a.role],
+            "nodes": sched.nodes,
+            "in_flight": int(sched.busy),
+        }
 
     # -- one operation -------------------------------------------------------------------
 

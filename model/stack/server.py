@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import server
 from ..domain import Ints
@@ -64,6 +64,6 @@ class Server:
             digest = mixed([digest, second]) if digest and second and status == Status.DONE else 0
         return contexts.shown(status, digest)
 
-    def add(self, obs: Observation, op: Op) -> Observation:
+    def adds(self, op: Op) -> dict[str, Any]:
         """Which slots are busy, after every operation."""
-        return replace(obs, busy=sum(1 << k for k, on in enumerate(self.state.busy) if on))
+        return {"busy": sum(1 << k for k, on in enumerate(self.state.busy) if on)}
