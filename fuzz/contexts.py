@@ -44,7 +44,7 @@ from .fresh import Fresh
 
 WRONG = Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT | Trouble.BAD_PREALLOC | Trouble.BAD_GUARD
 #: where one fault breaks several clauses, the one that says most of it comes first
-FIRST = ("W8", "W7", "W3", "W1", "W2", "W6", "W5", "W4")
+FIRST = ("W8", "W6", "W7", "W3", "W1", "W2", "W5", "W4")
 #: what only shows where memory is seen from inside
 HIDDEN = ("no shared buffer is replaced under work in flight", "never computes on memory that is gone")
 _NO_CALLS = Calls(0, NOTHING, False)
@@ -158,8 +158,9 @@ class Books:
             self.spoiled = True
         found = [*self.follow(op, seen, b)]
         found += self.policy_rules(op, obs, b, was, n)
+        sizes = [*self.memory(op, seen, b, n)]
+        found += [] if found else sizes  # where it reserves for something else, sizes say nothing more
         found += self.waiting_rules(op, obs, before, n)
-        found += self.memory(op, seen, b, n)
         found += self.content(op, obs, b, before, n)
         yield from sorted(found, key=rank)
 
@@ -445,11 +446,11 @@ class Books:
         self.failed |= not done
 
 
-def rank(found: tuple[str, str]) -> int:
+def rank(found: tuple[str, str]) -> float:
     """Where a finding stands: the one that says most of the fault comes first."""
     clause, part = found
     if part.endswith("cells grow at once"):  # what is reserved is not wrong, but late
-        return -1
+        return FIRST.index("W1") - 0.5
     return FIRST.index(clause) if clause in FIRST else len(FIRST)
 
 

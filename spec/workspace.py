@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..model.domain import Tree, Value
 from ..model.records import Kind, Memory, Status
+from ..model.terms import fresh
 from ..model.workspace import NOTHING, Frame, Lane, Need, Parts, Policy
 from .machine import Machine, Rules
 from .step import Rule
@@ -335,6 +336,14 @@ def shape(_: Watched) -> Context:
     return Context(Frame(0, False, False, False, 1, 0, 1, 1), False, (lane, lane), (calls, calls))
 
 
+def start(m: Watched) -> tuple[Context, list[Value]]:
+    """Any context, not open yet."""
+    s = shape(m)
+    s = s._replace(frame=fresh(s.frame, "frame"))
+    known = m.d.any(*(s.frame.memory == int(k) for k in Memory))
+    return s, [known, *invariants(m, s).values()]
+
+
 MACHINE = Machine(
     name="the workspace policy",
     model=Watched,
@@ -342,6 +351,7 @@ MACHINE = Machine(
     kinds=(Kind.CTX_OPEN, Kind.CTX_CLOSE, Kind.CTX_DECODE),
     clauses=CLAUSES,
     init=shape,
+    start=start,
     operation=lambda _: PolicyOp(0),
     rules=_rules,
     invariants=invariants,
