@@ -178,6 +178,9 @@ def _template_faults(c: Context, graph: Graph) -> Iterator[str]:
         total += 0 if t.view else t.alloc_size * times
     if total > MAX_GRAPH_BYTES:
         yield f"its largest graph has {total} bytes, at most {MAX_GRAPH_BYTES} are allowed"
+    for i, t in enumerate(graph.tensors):
+        if 0 <= t.view_src < i and graph.tensors[t.view_src].scale > Scale.SCALE_TOKENS:
+            yield f"tensor {i} of its graph shows one that is scaled by cells, of which there may be none"
 
 
 def _graph_faults(graph: Graph) -> Iterator[str]:

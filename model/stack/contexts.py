@@ -22,6 +22,7 @@ from ..records import (
     Op,
     OpFlag,
     Option,
+    Scale,
     Status,
     Strategy,
     has,
@@ -140,6 +141,8 @@ class Contexts:
         template = self.session.graph(made.graph)
         taken = any(number * MAX_LANES + lane in self.session.allocs for lane in range(made.lanes))
         if number in self.known or made.config < 0 or template is None or taken:
+            return Status.MISUSE
+        if any(t.view and template.tensors[t.view_src].scale > Scale.SCALE_TOKENS for t in template.tensors):
             return Status.MISUSE
         seen = frame(made)
         first = self.policy.start(seen)
