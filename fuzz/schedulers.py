@@ -123,7 +123,7 @@ class Books:
             if n in self.known and look.status == Status.DONE:
                 self.known[n].seen = look
         mine = self.known.get(op.alloc)
-        if mine is not None and (self.drives(op) or Kind.CAPTURE_BEGIN <= op.kind <= Kind.DROP):
+        if mine is not None and (self.takes(op, seen) or Kind.CAPTURE_BEGIN <= op.kind <= Kind.DROP):
             mine.seen = seen.obs
 
     # -- deaths --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from gallocheck.spec.scheduler import KINDS
 from tests.R.traces import lawful as pair_lawful
 from tests.R.traces import operation as pair_operation
 
-LANES, LENGTH = 32, 50
+LANES, LENGTH = 24, 32
 MANY = [*KINDS, *[Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE] * 4, *[Kind.OWN, Kind.BORROW] * 2]
 
 

@@ -38,5 +38,5 @@ class SchedulerMachine(AllocatorMachine):
 
 TestSchedulers = SchedulerMachine.TestCase
 TestSchedulers.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
