@@ -49,6 +49,7 @@ class Pools:
         none = (0,) * len(setup.types)
         self.state = self.model.init(none, rooms(setup))
         self.blocks: list[list[Block]] = [[] for _ in self.model.pools]
+        self.pooled = none  # bytes by device that its pools hold
         self.scratch: list[tuple[int, Block]] = []  # (pool, block) of what is being computed
         self.addresses = 0  # given out so far, one number each
 
@@ -121,6 +122,7 @@ class Pools:
         state = self.state._replace(used=session.used, cap=session.capacity)
         self.state, out = self.model.step(state, op)
         session.used = self.state.used
+        self.pooled = tuple(self.model.pooled(self.state, k) for k in self.model.devices)
         return out
 
     def shown(self, pool: int, out: Out) -> Observation:
@@ -174,5 +176,4 @@ class Pools:
         return replace(obs, allocations=session.attempts.tried)
 
     def adds(self, op: Op) -> dict[str, Any]:
-        devices = range(len(self.stack.setup.types))
-        return {"pooled": tuple(self.model.pooled(self.state, k) for k in devices)}
+        return {"pooled": self.pooled}

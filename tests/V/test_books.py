@@ -141,6 +141,14 @@ def test_what_is_wrong_of_a_legacy_pool_is_blamed(runner: LocalRunner, name: str
     assert failed is not None and failed.clause == clause, failed
 
 
+def test_what_nobody_owns_is_told(runner: LocalRunner) -> None:
+    """R13: what is in use of a device is the pools' and the allocators', to the byte."""
+    setup = (Op(Kind.NEW), Op(Kind.RESERVE), take(1))
+    assert judged(runner, trace(*setup, give()), None).failed is None
+    failed = judged(runner, trace(*setup, give()), lambda o: {"used": (o.used[0] + UNIT, 0, 0)}).failed
+    assert failed is not None and failed.clause == "R13"
+
+
 def test_who_dies_in_a_pool_touched_what_is_not_there(runner: LocalRunner) -> None:
     """V2 where a block is taken or given, V3 where memory is given back."""
     for op, clause in ((take(1), "V2"), (trim(), "V3")):
