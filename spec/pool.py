@@ -68,7 +68,9 @@ class Step:
 def rules(p: Step) -> dict[str, Rules]:
     """Every clause as its named parts."""
     found: dict[str, Rules] = {clause: {} for clause in CLAUSES}
-    for part in (_trims(p), *(_one(p, i) for i in p.model.pools if p.on(i) is not False)):
+    parts = [_one(p, i) for i in p.model.pools if p.on(i) is not False]
+    parts += [_trims(p)] if p.kind(Kind.TRIM) is not False else []
+    for part in parts:
         for clause, named in part.items():
             found[clause] |= named
     return found
