@@ -2,8 +2,8 @@
 
 S6  What two of the three compute from the same bound graph has the same digest; and where buffers apart
     give sound bytes, so does counted sharing.
-S1  As long as nobody left or went and nothing failed, counted sharing has in use, on every device and
-    after every step, at most what buffers apart have: so its peak is no higher.
+S1  As long as nobody left or went, nothing failed and all ended alike, counted sharing has in use, on
+    every device and after every step, at most what buffers apart have: so its peak is no higher.
 S5  As long as that is so, no reservation is refused under counted sharing that works with buffers apart.
     After somebody left this is false of the design (docs/choices.md), and is not asked.
 S7  Counts the reservations that work shared, and for which the device has no memory apart.
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.planner import round_up
-from ..model.records import Cap, Kind, Observation, Op, OpFlag, Setup, Status, Strategy, Trace, has
+from ..model.records import Cap, Kind, Observation, Op, OpFlag, PoolKind, Setup, Status, Strategy, Trace, has
 from ..native.worker import Run, StepSeen
 from .verdict import Verdict
 
@@ -137,7 +137,8 @@ class Comparison:
         self.left_at = len(trace.ops) if left_at is None else left_at
         self.worlds = {s: World(s, run) for s, run in runs.items()}
         self.peaks = Peaks(trace.setup)
-        self.calm = True  # nobody left, nothing failed
+        # nobody left, nothing failed, all ended alike; blocks of pools are not compared
+        self.calm = trace.setup.pool == PoolKind.NO_POOL
         self.tally: Counter[str] = Counter()
 
     def verdicts(self, steps: int) -> Iterator[Verdict]:
@@ -162,7 +163,7 @@ class Comparison:
         counted, apart = seen.get(Strategy.COUNTED), seen.get(Strategy.APART)
         yield from self.outputs(op, seen)
         if counted is None:
-            if apart is not None and op.kind in _ASKS:
+            if apart is not None and op.kind in _ASKS and not has(op.flags, OpFlag.UNCHECKED):
                 clause = "S5" if op.kind == Kind.RESERVE else "S6"
                 yield clause, "the subject dies of it where buffers are counted, and not where they are apart"
             return
@@ -202,7 +203,8 @@ class Comparison:
         self.tally["S7"] += rival and counted.status == Status.DONE
         if self.calm and failed and apart.status == Status.DONE:
             yield "S5", "refused where buffers are counted, though it works with buffers apart"
-        self.calm &= not failed and not rival
+        alike = counted.status == apart.status or op.kind in (Kind.OWN, Kind.BORROW)
+        self.calm &= not failed and not rival and alike
         if not self.calm:
             return
         self.tally["S5"] += op.kind in _ASKS and counted.allocations < apart.allocations

@@ -45,9 +45,7 @@ class Judge:
         if differential.concerns(trace, self.caps):
             self.beside(trace, run, anew, checker, report)
         if options.concerns(trace, self.caps):  # W8
-            more, tally = options.compare(
-                trace, run, lambda t: self.run(t, anew), self.caps, checker.at + 1
-            )
+            more, tally = options.compare(trace, run, lambda t: self.run(t, anew), self.caps, checker.at + 1)
             report.verdicts = differential.merged(report.verdicts, more)
             report.tally += tally
         return report
