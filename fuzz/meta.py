@@ -51,6 +51,7 @@ class Holder:
     graph: int | None = None  # bound
     at: int = 0  # the operation that bound it
     generation: int = 0  # then
+    ever: bool = False  # it has bound a graph
     attached: int = 0  # its generation when it became a borrower: its first alias is of then, or later
     disturbed: bool = False  # its partner used its own map since
 
@@ -140,7 +141,18 @@ class Books:
         h = self.subject_of(op)
         if h is not None:
             return self.cause(op, h)
-        return "M1" if self.torn(op) else ""
+        return "M1" if self.torn(op) else "M3" if self.bound_to_old(op) else ""
+
+    def bound_to_old(self, op: Op) -> bool:
+        """M3: it died binding a graph again after the generation changed, and does not where the types are simple."""
+        h, setup = self.known.get(op.alloc), self.trace.setup
+        binds = op.kind == Kind.ALLOC or (op.kind == Kind.COMPUTE and h is not None and h.graph is None)
+        if h is None or not binds or not h.ever or h.reading == h.generation:
+            return False
+        if not any(setup.types[t].meta for t in setup.configs[h.config]):
+            return False
+        here = self.survives(boundless(simple(setup)), [*self.trace.ops[: self.at], op])
+        return here and self.right_alone(h, op.graph)
 
     def torn(self, op: Op) -> bool:
         """M1: it died where a part could not be had: not where all can be, nor where the types are simple."""
@@ -176,11 +188,15 @@ class Books:
             if self.computes(replace(trace, ops=(*trace.ops[: h.at + 1], *since, op))):
                 return "M2"
         if h.older:
-            setup = replace(boundless(trace.setup), configs=(trace.setup.configs[h.config],))
-            kinds = (Kind.NEW, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)
-            if self.computes(Trace(setup, (trace.graphs[h.graph],), tuple(map(Op, kinds)))):
-                return "M3"
+            return "M3" if self.right_alone(h, h.graph) else ""
         return ""
+
+    def right_alone(self, h: Holder, graph: int) -> bool:
+        """A new allocator of the same types, on devices without limit, computes the graph."""
+        setup = replace(boundless(self.trace.setup), configs=(self.trace.setup.configs[h.config],))
+        new = Op(Kind.NEW, flags=OpFlag.BY_SCHED if h.by_sched else OpFlag(0))
+        ops = (new, *map(Op, (Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)))
+        return self.computes(Trace(setup, (self.trace.graphs[graph],), ops))
 
     def computes(self, trace: Trace) -> bool:
         """The last operation of the trace is done, and nothing is wrong."""
@@ -212,7 +228,7 @@ class Books:
             h.partner, h.borrows, h.attached = op.other, True, h.reading
             self.known[op.other].partner = op.alloc
         elif (op.kind == Kind.ALLOC and done) or (op.kind == Kind.COMPUTE and done and h.graph is None):
-            h.graph, h.at, h.generation, h.disturbed = op.graph, self.at, h.reading, False
+            h.graph, h.at, h.generation, h.disturbed, h.ever = op.graph, self.at, h.reading, False, True
         elif (op.kind in (Kind.RESET, Kind.REMAKE) and done) or seen.obs.status == Status.STALE:
             h.graph = None
 

@@ -13,7 +13,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..model import oracle
-from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, OpFlag, Status, Trace, Trouble, has
+from ..model.planner import round_up
+from ..model.records import (
+    UNLIMITED,
+    BufferType,
+    Cap,
+    Graph,
+    Kind,
+    Observation,
+    Op,
+    OpFlag,
+    Status,
+    Trace,
+    Trouble,
+    has,
+)
 from ..native.worker import StepSeen
 from .fresh import Fresh, boundless
 
@@ -42,6 +56,11 @@ class Behind:
     last: Observation = Observation(Status.DONE)
 
 
+def real(kind: BufferType, chunks: tuple[int, ...]) -> int:
+    """What a device gives for chunks asked for, bytes."""
+    return sum(round_up(size, kind.granularity) for size in chunks)
+
+
 class Books:
     """Which allocators are behind a scheduler, and what was asked of them."""
 
@@ -49,6 +68,7 @@ class Books:
         self.trace, self.caps, self.fresh = trace, caps, fresh
         self.known: dict[int, Behind] = {}
         self.at = 0
+        self.used: tuple[int, ...] = ()  # of each device, bytes as last seen
 
     def drives(self, op: Op) -> bool:
         if op.kind == Kind.NEW:
@@ -61,6 +81,7 @@ class Books:
     def watch(self, op: Op, seen: StepSeen) -> Found:
         """Nothing that others do is seen of a scheduler."""
         self.at += 1
+        self.used = seen.obs.used
         yield from ()
 
     def step(self, op: Op, seen: StepSeen) -> Found:
@@ -70,17 +91,18 @@ class Books:
             self.known[op.alloc] = Behind(op.other, last=obs)
         b = self.known.get(op.alloc)
         if b is None:
-            self.at += 1
+            yield from self.watch(op, seen)
             return
         if obs.status != Status.MISUSE:
             yield from self.judge(op, seen, b)
         elif self.unbound(op, b) and not self.partner_works(b):
             yield "C4", "computing without alloc is refused as misuse; it must allocate first"
         self.note(op, seen, b)
-        self.at += 1
+        yield from self.watch(op, seen)
 
     def judge(self, op: Op, seen: StepSeen, b: Behind) -> Found:
         obs = seen.obs
+        yield from self.whole(op, obs, b)
         yield from self.growing(op, obs, b)
         yield from self.forgetting(op, obs, b)
         yield from self.memory(op, obs, b)
@@ -131,6 +153,20 @@ class Books:
         calm = not (op.fail_nth or op.fail_types or self.limited())
         if obs.status == Status.REFUSED and calm and self.need(op, b) is not None:
             yield "C3", "a graph larger than the scheduler was made for is refused"
+
+    def whole(self, op: Op, obs: Observation, b: Behind) -> Found:
+        """M1: after a failure the devices' bytes are those of whole buffers."""
+        types = self.trace.setup.types
+        if obs.status != Status.REFUSED or b.late or self.larger(op, b) or not self.used:
+            return
+        if not any(types[t].meta for t in self.trace.setup.configs[b.config]):
+            return
+        for d, (before, now) in enumerate(zip(self.used, obs.used, strict=True)):
+            here = [t for t, kind in enumerate(types) if (kind.meta >> d & 1 if kind.meta else t == d)]
+            moved = sum(real(types[t], obs.asked[t]) - real(types[t], b.last.asked[t]) for t in here)
+            if now - before != moved:
+                yield "M1", f"device {d} has {now - before - moved} bytes more in use than whole buffers take"
+                return
 
     def limited(self) -> bool:
         """Whether some device can run out of memory."""

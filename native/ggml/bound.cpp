@@ -80,7 +80,7 @@ static void locate_meta(Session & s, const Alloc & a, Instance & in, uint32_t i,
     }
     const std::vector<Buffer *> & parts = parts_of(s, known, buffer_of(in.tensors[i]));
     const uint64_t offset = meta_offset(in.tensors[i]);
-    in.places.push_back(parts.empty() ? gc_place{-1, -1, 0} : place_in(s, a, *parts[0], offset));
+    in.places.push_back(parts.empty() ? gc_place{-1, -1, 0} : place_in(s, a, *parts.back(), offset));
     for (size_t part = 0; part < parts.size(); part++) {
         in.where[part][i] = parts[part]->base + offset;
         add(in, d.size ? parts[part] : nullptr);

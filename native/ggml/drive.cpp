@@ -242,6 +242,7 @@ static int32_t compute_unallocated(Session & s, Alloc & a, Graph & g, bool async
 static int32_t compute_now(Session & s, Alloc & a, const gc_op & op) {
     const bool async = a.sched && (op.flags & GC_ASYNC);
     if (!a.bound) {
+        if (GC_PLANTED(COMPUTES_NOTHING)) return GC_DONE;
         return compute_unallocated(s, a, *s.graphs[op.graph], async);
     }
     if (a.lapsed) {
@@ -284,6 +285,7 @@ static int32_t reset(Alloc & a) {
     if (!a.sched) {
         return GC_MISUSE;
     }
+    if (GC_PLANTED(RESET_DOES_NOTHING)) return GC_DONE;
     ggml_backend_sched_reset(a.sched);
     a.bound = nullptr;
     return GC_DONE;
@@ -375,10 +377,13 @@ static void observe_readings(const Alloc & a, gc_obs & obs) {
     }
 }
 
+/* Of a meta type, buffers are counted by their parts on the last device: those that are whole. */
+static int last_part(const Session & s, int type) { return s.is_meta(type) ? s.types[type].n_parts - 1 : 0; }
+
 static void observe_buffers(const Session & s, const Alloc & a, gc_obs & obs) {
     int chunks[GC_MAX_TYPES] = {};
     for (const Buffer * b : s.live) {
-        if (b->part == 0 && b->pool == a.pools[b->type] && chunks[b->type] < GC_MAX_CHUNKS) {
+        if (b->part == last_part(s, b->type) && b->pool == a.pools[b->type] && chunks[b->type] < GC_MAX_CHUNKS) {
             obs.asked[b->type][chunks[b->type]++] = b->asked;
         }
     }
