@@ -14,8 +14,8 @@ from ..spec.placement import spot
 FIELDS = (
     "generation", "shrink_generation", "used", "reported", "owned", "asked", "sched_generation",
     "sched_shrink_generation", "nodes", "in_flight", "pooled", "captured", "capturing", "busy",
-    "digest", "allocations", "reason", "released", "base", "address", "mapped", "out", "tokens", "cells", "fewer", "reserves",
-    "waits", "attached",
+    "digest", "allocations", "reason", "released", "base", "address", "mapped", "out", "tokens", "cells", "fewer",
+    "reserves", "waits", "attached",
 )  # fmt: skip
 LOOKED = FIELDS[: FIELDS.index("digest")]
 #: what an operation of a pool, a context or a slot does not show: it is about no allocator

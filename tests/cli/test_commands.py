@@ -35,7 +35,7 @@ def rows(text: str) -> dict[str, tuple[int, str]]:
 
 def test_check_of_the_bundled_allocator(tmp_path: Path) -> None:
     """Every clause of every letter is exercised and holds."""
-    done = gallocheck("check", "--traces", 250, "--seed", 3, "--out", "found", at=tmp_path)
+    done = gallocheck("check", "--traces", 250, "--time", "100s", "--seed", 3, "--out", "found", at=tmp_path)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
     table = rows(done.stdout)
     assert list(table) == HELD
