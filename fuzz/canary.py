@@ -63,7 +63,8 @@ def hunt_for(defect: Defect, seed: int, seconds: float) -> tuple[Hunt, Result]:
     """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
     with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
         hunt = Hunt(judge, seed, shrink_s=2.0)
-        among = ("sched",) if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
+        of_a_tree = ("meta",) if defect.clause[0] == "M" else ("sched",)
+        among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
         hunt.profiles = [p for p in hunt.profiles if p in among]
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
