@@ -48,7 +48,7 @@ class Books:
         """The reference session, of as many chunks as any plan has."""
         if self._ledger is None:
             setup, graphs = self.trace.setup, self.trace.graphs
-            rows = [(0,)]
+            rows: list[tuple[int, ...]] = [(0,)]
             for graph in graphs:
                 for config, slots in enumerate(setup.configs):
                     fresh = self.fresh.plan(setup, config, graph)
