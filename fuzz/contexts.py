@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ..model import oracle
 from ..model.domain import Ints
 from ..model.records import (
     MAX_LANES,
+    MAX_SERVER_SLOTS,
     VALIDATED,
     Cap,
     Context,
     Graph,
     Kind,
-    Memory,
     Observation,
     Op,
     OpFlag,
@@ -33,13 +32,13 @@ from ..model.records import (
     Trouble,
     has,
 )
-from ..model.template import scaled
 from ..model.waiting import DRAFT, TARGET, ContextOp, ContextOut, State
-from ..model.workspace import NOTHING, Frame, Lane, Need, Parts, Policy, frame, halves
+from ..model.workspace import NOTHING, Parts, Policy, halves
 from ..native.worker import StepSeen
 from ..spec import waiting, workspace
 from ..spec.step import Rule
 from ..spec.workspace import Calls, PolicyOp, PolicyOut, Seen
+from .context_book import Book
 from .fresh import Fresh
 
 WRONG = Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT | Trouble.BAD_PREALLOC | Trouble.BAD_GUARD
@@ -50,46 +49,18 @@ HIDDEN = ("no shared buffer is replaced under work in flight", "never computes o
 _NO_CALLS = Calls(0, NOTHING, False)
 
 
-@dataclass
-class Book:
-    """One context. Lists are [lane]."""
-
-    made: Context
-    frame: Frame
-    open: bool = False
-    able: bool = True  # lane 0 has a scheduler (W6)
-    reserved: list[Need] = field(default_factory=lambda: [NOTHING] * MAX_LANES)
-    fewer: list[int] = field(default_factory=lambda: [0] * MAX_LANES)
-    calls: list[Calls] = field(default_factory=lambda: [_NO_CALLS] * MAX_LANES)
-    reading: list[int] = field(default_factory=lambda: [0] * MAX_LANES)
-    known: list[int] = field(default_factory=lambda: [0] * MAX_LANES)
-    busy: list[bool] = field(default_factory=lambda: [False] * MAX_LANES)
-    asked: list[tuple[tuple[int, ...], ...]] = field(default_factory=lambda: [()] * MAX_LANES)
-    bound: tuple[int, int] | None = None  # tokens and cells that lane 0's graph is for
-    bound_at: int = 0  # the generation then
-    generation: int = 0  # that lane 0 reads
-    flying: list[Graph | None] = field(default_factory=lambda: [None] * MAX_LANES)
-    sure: bool = True  # what is reserved was seen, or follows from what was seen
-    nodes: list[int] = field(default_factory=lambda: [0] * MAX_LANES)  # that the lane's scheduler is made for
-    wanted: int = 0  # tensors that its graphs may have
-    again: int = 0  # reservations that a batch's readings and nodes made necessary
-
-    def seen(self) -> Seen:
-        return Seen(self.open, tuple(self.reserved), tuple(self.fewer))
-
-
 class Books:
     """Follows the contexts of one session."""
 
     def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
         self.trace, self.fresh = trace, fresh
         self.policy = Policy(Ints)
-        self.of = {n: Book(c, frame(c)) for n, c in enumerate(trace.setup.contexts) if c.config >= 0}
+        contexts = enumerate(trace.setup.contexts)
+        self.of = {n: Book(c, trace.graphs[c.graph]) for n, c in contexts if c.config >= 0}
         self.attached = False
-        self.failed = False  # a reservation failed once: what it published is not seen
         self.spoiled = False  # R12's counter-test ran on memory that may be gone
-        self.busy_slots = 0
-        self.cells = [0] * 4
+        self.cells = [0] * MAX_SERVER_SLOTS  # of the slots' requests
+        self.lost = False  # they are not known
         self.judged: list[tuple[str, str]] = []
 
     # -- the layer ---------------------------------------------------------------------------
@@ -173,88 +144,35 @@ class Books:
 
     def follow(self, op: Op, seen: StepSeen, b: Book) -> Iterator[tuple[str, str]]:
         """Enters what was seen in the books. A refused attach that changed a reservation breaks W6."""
-        obs = seen.obs
-        reserved = [Need(t, c) for t, c in zip(obs.tokens, obs.cells, strict=True)]
-        moved = b.sure and (reserved, list(obs.fewer)) != (b.reserved, b.fewer)
-        if op.kind == Kind.CTX_ATTACH and obs.status == Status.REFUSED and moved:
-            yield "W6", "an attach that answered 0 changed what is reserved"
-        old = list(b.reserved)
-        done = obs.status == Status.DONE
+        obs, done = seen.obs, seen.obs.status == Status.DONE
+        was, forced = b.seen(), b.forced()
         if op.kind == Kind.CTX_OPEN and done:
-            self.opened(b)
+            b.opened()
         if op.kind == Kind.CTX_CLOSE and done:
             b.open = False
-        b.reserved, b.fewer = reserved, list(obs.fewer)
-        self.failed |= obs.status in (Status.REFUSED, Status.FAILED) and bool(obs.reserves)
         if op.kind == Kind.CTX_NODES:
             b.wanted = max(b.wanted, op.value)
-        forced = [b.reading[k] != b.known[k] or 0 < b.nodes[k] < b.wanted for k in range(MAX_LANES)]
+        b.shown(obs)
+        if op.kind == Kind.CTX_ATTACH and obs.status == Status.REFUSED and b.sure and b.seen() != was:
+            yield "W6", "an attach that answered 0 changed what is reserved"
         self.attached = bool(obs.attached)
         self.look(seen)
         if op.kind == Kind.CTX_DECODE:
-            self.decoded(op, obs, b, old, forced)
-        elif op.kind in (Kind.CTX_OPEN, Kind.CTX_ATTACH) and obs.status == Status.DONE:
-            lanes = range(MAX_LANES) if op.kind == Kind.CTX_OPEN else (0,)
-            for lane in lanes:
-                b.known[lane] = b.reading[lane]
-            b.bound = None
-
-    def opened(self, b: Book) -> None:
-        b.open, b.able, b.sure, b.bound = True, True, True, None
-        b.wanted = b.made.nodes or len(self.trace.graphs[b.made.graph].tensors)
-        b.calls = [workspace.opened(Ints, g) for g in b.calls]
-        b.flying = [None] * MAX_LANES
+            b.decoded(op, obs, list(was.reserved), forced)
+        elif op.kind in (Kind.CTX_OPEN, Kind.CTX_ATTACH) and done:
+            b.settled(range(MAX_LANES) if op.kind == Kind.CTX_OPEN else range(1))
 
     def look(self, seen: StepSeen) -> None:
         """What every lane's allocator shows."""
         for n, b in self.of.items():
-            for lane in range(b.made.lanes):
-                look = seen.looks.get(n * MAX_LANES + lane)
-                alive = look is not None and look.status == Status.DONE
-                if lane == 0:
-                    b.able = alive if b.open else b.able
-                    b.generation = look.generation if look is not None and alive else 0
-                b.busy[lane], b.asked[lane] = False, ()
-                if look is not None and alive:
-                    b.busy[lane], b.asked[lane] = bool(look.in_flight), look.asked
-                    b.reading[lane] = look.generation + look.shrink_generation
-                    b.nodes[lane] = look.nodes
-
-    def decoded(self, op: Op, obs: Observation, b: Book, old: list[Need], forced: list[bool]) -> None:
-        """The history of a context's lanes after a batch. `forced`: a lane had to reserve in any case."""
-        c, done = b.frame, obs.status == Status.DONE
-        ask = PolicyOp(Kind.CTX_DECODE, op.value, op.other)
-        ran = workspace.runs(Ints, c, op.value)
-        before_able = b.able
-        for lane in range(MAX_LANES):
-            failed = not done and b.reserved[lane] == NOTHING
-            here = ran[lane] and before_able and (done or failed or lane == 0)
-            b.calls[lane] = workspace.follow(Ints, c, b.calls[lane], old[lane], ask, here, failed)
-        b.again = sum(f for f, r in zip(forced, ran, strict=True) if r)
-        second = ran[1] and (old[1] != b.reserved[1] or forced[1])
-        if ran[1] and done:
-            b.known[1] = b.reading[1]
-        if obs.reserves - bool(second) > 0:
-            b.known[0], b.bound = b.reading[0], None
-        if not done:
-            b.bound = None
-            return
-        tokens = halves(op.value) if ran[1] else (op.value, 0)
-        if b.bound != (tokens[0], op.other):
-            b.bound, b.bound_at = (tokens[0], op.other), b.generation
-        for lane in range(MAX_LANES):
-            if ran[lane]:
-                self.fly(b, lane, tokens[lane], op)
-
-    def fly(self, b: Book, lane: int, tokens: int, op: Op) -> None:
-        graph = self.graph(b, tokens, op.other)
-        b.flying[lane] = graph if has(op.flags, OpFlag.ASYNC) else None
+            b.look(seen.looks, n * MAX_LANES)
+            b.shared |= self.attached and b.open
 
     # -- rules ---------------------------------------------------------------------------------
 
     def state(self) -> State:
         """Both contexts as spec/waiting.py sees them."""
-        none = Book(Context(), frame(Context()))
+        none = Book(Context(), Graph(()))
         pair = [self.of.get(n, none) for n in (TARGET, DRAFT)]
         return State(
             open=tuple(b.open for b in pair),
@@ -271,8 +189,11 @@ class Books:
         self, op: Op, obs: Observation, b: Book, was: Seen, n: Counter[str]
     ) -> Iterator[tuple[str, str]]:
         """W1, W2, W3, W8 over what is reserved."""
-        if op.kind not in (Kind.CTX_OPEN, Kind.CTX_DECODE) or not b.sure:
-            b.sure |= op.kind in (Kind.CTX_OPEN, Kind.CTX_DECODE)
+        if op.kind not in (Kind.CTX_OPEN, Kind.CTX_DECODE):
+            return
+        if not b.sure:  # the history begins anew where no lane counts
+            b.sure = not any(b.fewer)
+            b.calls = [g._replace(less=0) if b.sure else g for g in b.calls]
             return
         parts = Parts(b.reserved[0].cells, 0, 0)
         reserves = 0 if op.kind == Kind.CTX_OPEN else obs.reserves - b.again
@@ -325,57 +246,35 @@ class Books:
 
     # -- memory and content -----------------------------------------------------------------------
 
-    def parts(self, b: Book, cells: int) -> Parts:
-        """W7, as the contract's seeds have it (docs/workspace.md)."""
-        c = b.made
-        windowed = c.memory in (Memory.KV_WINDOW, Memory.HYBRID_WINDOW)
-        window = min(cells, c.window + c.batch) if windowed else 0
-        return Parts(cells, window, cells if c.memory == Memory.HYBRID_INDEXER else 0)
-
-    def graph(self, b: Book, tokens: int, cells: int) -> Graph:
-        return scaled(self.trace.graphs[b.made.graph], tokens, self.parts(b, cells))
-
     def need(self, b: Book, lane: int) -> tuple[tuple[int, ...], ...] | None:
         """Bytes by type and chunk that the lane's reservation asks for."""
-        graph = self.graph(b, *b.reserved[lane])
-        return self.fresh.plan(self.trace.setup, b.made.config, graph).need
+        return self.fresh.plan(self.trace.setup, b.made.config, b.graph(*b.reserved[lane])).need
 
     def memory(self, op: Op, seen: StepSeen, b: Book, n: Counter[str]) -> Iterator[tuple[str, str]]:
-        """W7: what a lane has asked for is what its reservation needs, or the larger of both contexts' needs."""
+        """W7: a lane's buffers cover its reservation; where they are its own and new, they are just that."""
         obs = seen.obs
+        opens = op.kind == Kind.CTX_OPEN
         served = obs.status == Status.DONE and op.kind in (Kind.CTX_OPEN, Kind.CTX_DECODE, Kind.CTX_ATTACH)
-        if not served or not (obs.reserves or op.kind == Kind.CTX_OPEN):
+        if not served or not (obs.reserves or opens):
             return
         for lane in range(b.made.lanes):
-            need = self.need(b, lane)
-            if need is None or b.reserved[lane] == NOTHING or not b.asked[lane]:
+            need, asked = self.need(b, lane), b.asked[lane]
+            if need is None or b.reserved[lane] == NOTHING or not asked:
                 continue
             n["W7"] += 1
             for t, row in enumerate(need):
-                have = b.asked[lane][t]
-                if not covers(have, row, self.trace.setup.types[t].granularity):
-                    yield "W7", f"lane {lane}, type {t}: {list(have)} bytes for a reservation of {list(row)}"
-            if op.kind == Kind.CTX_OPEN and tuple(need) != b.asked[lane]:
-                yield "W7", f"lane {lane}: {b.asked[lane]} bytes asked for, the reservation needs {need}"
-        yield from self.largest(b)
-
-    def largest(self, b: Book) -> Iterator[tuple[str, str]]:
-        """No lane ever has more than the largest reservation of its kind and placement needs."""
-        for lane in range(b.made.lanes):
-            if not b.asked[lane]:
-                continue
-            limits = [self.whole(x) for x in (self.of.values() if lane == 0 else (b,))]
-            if None in limits:
-                return
-            for t, row in enumerate(b.asked[lane]):
-                most = max(sum(limit[t]) for limit in limits if limit is not None)
-                if sum(row) > most:
-                    yield "W7", f"lane {lane}, type {t}: {sum(row)} bytes, at most {most} can be needed"
-
-    def whole(self, b: Book) -> tuple[tuple[int, ...], ...] | None:
-        """What a reservation for everything needs."""
-        graph = self.graph(b, b.made.batch, b.made.cells)
-        return self.fresh.plan(self.trace.setup, b.made.config, graph).need
+                if not covers(asked[t], row, self.trace.setup.types[t].granularity):
+                    yield (
+                        "W7",
+                        f"lane {lane}, type {t}: {list(asked[t])} bytes for a reservation of {list(row)}",
+                    )
+                alone = lane > 0 or not b.shared
+                new = opens or (alone and asked[t] != (b.had[lane][t] if b.had[lane] else ()))
+                if new and sum(asked[t]) > sum(row):
+                    yield (
+                        "W7",
+                        f"lane {lane}, type {t}: {list(asked[t])} bytes, its reservation needs {list(row)}",
+                    )
 
     def content(
         self, op: Op, obs: Observation, b: Book, before: State, n: Counter[str]
@@ -393,9 +292,9 @@ class Books:
             return
         n["W8"] += 1
         wide = workspace.runs(Ints, b.frame, op.value)[1]
-        one = oracle.digest(self.graph(b, op.value, op.other))
+        one = oracle.digest(b.graph(op.value, op.other))
         shares = halves(op.value) if op.value > 1 else ()
-        both: list[int | None] = [oracle.digest(self.graph(b, t, op.other)) for t in shares]
+        both: list[int | None] = [oracle.digest(b.graph(t, op.other)) for t in shares]
         want = mixed(both) if wide else one
         if want is None or obs.digest == want:
             return
@@ -411,19 +310,11 @@ class Books:
         obs = seen.obs
         if op.kind == Kind.SLOT_ENTER:
             self.cells[op.alloc] = 0
-        target, draft = (self.of.get(n) for n in (TARGET, DRAFT))
-        if op.kind == Kind.SLOT_STEP and target is not None:
-            used = sum(self.cells) + op.value
-            batches = [(target, op.value)] + ([(draft, 1)] if draft is not None and draft.open else [])
-            done = obs.status == Status.DONE
-            for b, tokens in batches:
-                self.stepped(b, tokens, min(used, b.made.cells), done)
-            target.reserved = [Need(t, c) for t, c in zip(obs.tokens, obs.cells, strict=True)]
-            target.fewer = list(obs.fewer)
-            if done or len(batches) == 2:
-                self.cells[op.alloc] += op.value
+        if op.kind == Kind.SLOT_STEP:
+            self.advance(op, obs)
         if op.kind == Kind.SLOT_LEAVE:
             self.cells[op.alloc] = 0
+            self.lost &= bool(obs.busy)
         self.look(seen)
         if op.kind == Kind.SLOT_STEP:
             for b in self.of.values():
@@ -433,17 +324,18 @@ class Books:
         if op.kind == Kind.SLOT_STEP and obs.status not in (Status.DONE, Status.REFUSED):
             yield "W5", "a batch was neither computed nor refused"
 
-    def stepped(self, b: Book, tokens: int, used: int, done: bool) -> None:
-        """The history after a batch that is not seen itself; what is reserved follows the policy."""
-        c, ask = b.frame, PolicyOp(Kind.CTX_DECODE, tokens, used)
-        ran = workspace.runs(Ints, c, tokens)
-        lanes = tuple(Lane(r, g.peak, f) for r, g, f in zip(b.reserved, b.calls, b.fewer, strict=True))
-        after = self.policy.decode(c, lanes, tokens, used)
-        for lane in range(MAX_LANES):
-            b.calls[lane] = workspace.follow(Ints, c, b.calls[lane], b.reserved[lane], ask, ran[lane], False)
-            b.reserved[lane], b.fewer[lane] = after[lane].reserved, after[lane].fewer
-        b.sure &= done
-        self.failed |= not done
+    def advance(self, op: Op, obs: Observation) -> None:
+        """The history of both contexts after a step of a slot. Where it was refused nobody says by whom: from
+        then on, until all slots are free, what slots have in use is not known."""
+        target, draft = self.of[TARGET], self.of.get(DRAFT)
+        used = sum(self.cells) + op.value
+        self.lost |= obs.status != Status.DONE
+        for b, tokens in ((target, op.value), (draft, 1)):
+            if b is not None and b.open:
+                b.stepped(tokens, min(used, b.made.cells))
+                b.sure &= not self.lost
+        target.shown(obs)
+        self.cells[op.alloc] += op.value
 
 
 def rank(found: tuple[str, str]) -> float:
