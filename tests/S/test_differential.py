@@ -110,7 +110,7 @@ def test_s5_is_false_where_somebody_went(runner: LocalRunner) -> None:
 def changed(run: Run, at: int, **fields: object) -> Run:
     """The run with another observation of one step."""
     steps = list(run.steps)
-    steps[at] = replace(steps[at], obs=replace(steps[at].obs, **fields))
+    steps[at] = replace(steps[at], obs=replace(steps[at].obs, **fields))  # type: ignore[arg-type]
     return replace(run, steps=steps)
 
 
