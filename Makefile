@@ -6,12 +6,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find package model spec native fuzz scenario cli \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
 
-.PHONY: check test lint native-test clean
+.PHONY: check test lint native-test gpu-check ptx clean
 
 check: $(VENV)/.installed
 	$(BIN)/gallocheck check --time 40s
 
 test: $(VENV)/.installed lint native-test
+	$(BIN)/python native/driver/make_ptx.py --check
 	@# a machine that is busy with other things may starve a test of its time: what failed gets one more run, alone
 	$(BIN)/python -m pytest -n 2 tests || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests
 
@@ -26,6 +27,14 @@ native-test: $(VENV)/.ready
 	$(BIN)/cmake --build build/sanitize --target native_tests native_tests_tsan >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
 	build/sanitize/native/native_tests
 	build/sanitize/native/native_tests_tsan
+
+# The whole check on a real card; docs/gpu.md. It builds what it needs, and takes .venv's Python where that is.
+gpu-check:
+	@sh native/gpu_check.sh
+
+# native/driver/kernels.ptx.h from kernels.cu, by nvcc.
+ptx:
+	$(PYTHON) native/driver/make_ptx.py
 
 $(VENV)/.ready: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "gallocheck needs Python 3.10 or newer; name one with make PYTHON=python3.x"; exit 3; }

@@ -7,7 +7,6 @@
 
 #include "defects.h"
 #include "gc_oracle.h"
-#include "emulated.h"
 #include "machine.h"
 #include "pair.h"
 
@@ -202,7 +201,7 @@ class run {
 // Nothing was written between the buffer's end and its last page's end.
 bool guard_holds(const buffer & b, uint64_t page) {
     const uint64_t rest = (page - b.size % page) % page;
-    if (rest == 0 || b.size > emulated::backed_max) return true; // its end cannot be touched
+    if (rest == 0 || b.size > machine::most(machine::here())) return true; // its end cannot be touched
     const cuda::device_ptr end = b.base + b.size;
     if (GC_PLANTED(WRITES_BEHIND_BUFFER)) machine::poke(machine::here(), end, 1);
     return machine::all_zero(machine::here(), end, rest);

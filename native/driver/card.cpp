@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "card_world.h"
 #include "kernels.h"
@@ -103,7 +106,15 @@ cuda::result stream_wait_event(cuda::stream s, cuda::event e, unsigned flags) {
 
 // ---- code -----------------------------------------------------------------
 
-// kernels.h's module is compiled for the card once a process.
+// The file that GALLOCHECK_KERNELS names: the kernels as nvcc built them for the card. Else the PTX.
+std::string image() {
+    const char * name = std::getenv("GALLOCHECK_KERNELS");
+    if (!name) return kernels::ptx;
+    std::ifstream file(name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// kernels.h's module is loaded once a process.
 struct compiled {
     cuda::module module = nullptr;
     cuda::function function[kernels::n_kernels] = {};
@@ -112,7 +123,7 @@ struct compiled {
 const compiled & code() {
     static const compiled all = [] {
         compiled c;
-        must(real().module_load_data(&c.module, kernels::ptx), "cuModuleLoadData");
+        must(real().module_load_data(&c.module, image().c_str()), "cuModuleLoadData");
         for (int i = 0; i < kernels::n_kernels; i++) {
             must(real().module_get_function(&c.function[i], c.module, kernels::names[i]), "cuModuleGetFunction");
         }

@@ -18,6 +18,13 @@ uint64_t unit_down(uint64_t x) {
     return x / here->real->granularity * here->real->granularity;
 }
 
+// Of a range that no card could hold only the start has addresses, and less of it memory.
+constexpr uint64_t addresses_most = uint64_t(1) << 36, backed_most = uint64_t(1) << 30;
+
+uint64_t backed(uint64_t size) {
+    return std::min(size, backed_most);
+}
+
 void wait_for_legacy() {
     must(real().stream_synchronize(nullptr), "cuStreamSynchronize");
 }
@@ -25,9 +32,9 @@ void wait_for_legacy() {
 cuda::device_ptr reserve(uint64_t size, uint64_t alignment) {
     const std::scoped_lock lock(here->mutex);
     cuda::device_ptr p = 0;
-    const uint64_t all = unit_up(size) + here->real->granularity; // one unit more: it faults
+    const uint64_t all = unit_up(std::min(size, addresses_most)) + here->real->granularity; // one unit more: it faults
     alignment = std::max(alignment, here->real->granularity);
-    if (all < size || real().mem_address_reserve(&p, all, alignment, 0, 0) != cuda::success) return 0;
+    if (real().mem_address_reserve(&p, all, alignment, 0, 0) != cuda::success) return 0;
     here->reserved[p] = all;
     return p;
 }
@@ -89,6 +96,7 @@ bool make_missing(cuda::device_ptr at, uint64_t size) {
 bool map(cuda::device_ptr at, uint64_t size) {
     const std::scoped_lock lock(here->mutex);
     const unbound any;
+    size = backed(size);
     const bool made = make_missing(at, size);
     if (made) each_run(at, size, [](run & r) { r.mappings++; });
     drop_unused();
@@ -101,6 +109,7 @@ void allow(cuda::device_ptr at, uint64_t size, int access) {
     const std::scoped_lock lock(here->mutex);
     const unbound any;
     if (access == cuda::access_none) return;
+    size = backed(size);
     const cuda::access_desc all = {{cuda::on_device, 0}, cuda::access_read_write};
     each_run(at, size, [&](run & r) {
         if (!r.accessible) must(real().mem_set_access(r.at, r.size, &all, 1), "cuMemSetAccess");
@@ -116,7 +125,7 @@ void unmap(cuda::device_ptr at, uint64_t size) {
     const std::scoped_lock lock(here->mutex);
     const unbound any;
     here->unseen.erase(at);
-    each_run(at, size, [](run & r) { r.mappings--; });
+    each_run(at, backed(size), [](run & r) { r.mappings--; });
     drop_unused();
 }
 
@@ -124,6 +133,7 @@ cuda::device_ptr allocate(uint64_t size) {
     const std::scoped_lock lock(here->mutex);
     const unbound any;
     cuda::device_ptr p = 0;
+    size = backed(size);
     if (real().mem_alloc(&p, size) != cuda::success) return 0;
     must(real().memset_d8(p, 0, size), "cuMemsetD8");
     wait_for_legacy();
@@ -192,7 +202,7 @@ void set(cuda::device_ptr to, unsigned char value, uint64_t size) {
 
 } // namespace
 
-const emulated::ground on_card = {reserve,       unreserve, map,     allow,    unmap, allocate, free,
+const emulated::ground on_card = {backed_most, reserve,       unreserve, map,     allow,    unmap, allocate, free,
                                   host_allocate, host_free, copy_in, copy_out, set,   false,    settle};
 
 void release_all(world & w) {

@@ -148,6 +148,10 @@ uint64_t used(world * w, int device) {
     return w->gpus[device].used;
 }
 
+uint64_t most(const world * w) {
+    return w->on->most;
+}
+
 uint64_t page() {
     static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
     return size;

@@ -8,7 +8,7 @@
 //   - granularity may be as small as a byte: accounting goes by it, mapping by
 //     the host's page;
 //   - one handle is mapped once (a second map answers not_supported);
-//   - of a reservation only the first `backed_max` bytes can be touched;
+//   - of a reservation only the first bytes can be touched (ground::most);
 //   - kernels of every device reach the memory of all;
 //   - memory is taken away from under queued work without an error: that work
 //     is not done then, and counts as a hazard.
@@ -22,8 +22,6 @@
 
 namespace gc::emulated {
 
-inline constexpr uint64_t backed_max = uint64_t(1) << 36;
-
 struct device_setup {
     uint64_t granularity; // bytes, at least 1; a power of two or not
     uint64_t capacity;    // bytes; UINT64_MAX: no limit
@@ -35,6 +33,7 @@ struct world;
 // world has checked every range. Those that get something fail where there is no
 // more: address 0, null, false.
 struct ground {
+    uint64_t most; // bytes of a range, from its start, that have memory; the rest is addresses alone
     cuda::device_ptr (*reserve)(uint64_t size, uint64_t alignment);
     void (*unreserve)(cuda::device_ptr at, uint64_t size);
     bool (*map)(cuda::device_ptr at, uint64_t size);
@@ -68,5 +67,6 @@ uint64_t allocations(world * w); // tried since start_operation
 uint64_t hazards(world * w);     // times that memory was freed or unmapped under queued work since then
 uint64_t used(world * w, int device);
 uint64_t page(); // the host's page
+uint64_t most(const world * w); // of a range, the bytes that can be touched
 
 } // namespace gc::emulated

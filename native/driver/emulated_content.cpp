@@ -15,11 +15,11 @@ struct stretch {
 // The stretch that the address is in; of size 0 where there is none.
 stretch stretch_of(const world & w, cuda::device_ptr ptr) {
     for (const mapping & m : w.mappings) {
-        const uint64_t size = std::min(m.size, backed_max);
+        const uint64_t size = std::min(m.size, w.on->most);
         if (m.at <= ptr && ptr - m.at < size) return {m.at, size, m.access};
     }
     for (const block & b : w.blocks) {
-        const uint64_t size = std::min(b.size, backed_max);
+        const uint64_t size = std::min(b.size, w.on->most);
         if (b.at <= ptr && ptr - b.at < size) return {b.at, size, cuda::access_read_write};
     }
     return {ptr, 0, cuda::access_none};

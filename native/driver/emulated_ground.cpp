@@ -12,6 +12,7 @@ namespace gc::emulated {
 namespace {
 
 constexpr uint64_t arena_size = uint64_t(1) << 40;
+constexpr uint64_t backed_most = uint64_t(1) << 36;
 constexpr uint64_t huge_page = uint64_t(1) << 21;
 
 [[noreturn]] void die(const char * what) {
@@ -25,7 +26,7 @@ char * host(cuda::device_ptr p) {
 
 // Bytes of host memory behind so many bytes of a device; only the start of a huge range has any.
 uint64_t backed(uint64_t size) {
-    return page_up(std::min(size, backed_max));
+    return page_up(std::min(size, backed_most));
 }
 
 // Fresh addresses without access, and behind them one page that faults; null where there are none left.
@@ -105,7 +106,7 @@ void settle() {}
 
 } // namespace
 
-const ground on_host = {reserve, unreserve, map,     allow,    unmap, allocate, unmap,
+const ground on_host = {backed_most, reserve, unreserve, map,     allow,    unmap, allocate, unmap,
                         host_allocate, host_free, copy_in, copy_out, set,   true,     settle};
 
 } // namespace gc::emulated

@@ -351,9 +351,9 @@ cuda::result stream_wait_event(cuda::stream handle, cuda::event event, unsigned 
             e->in->invalid = true;
             return spoil(*s, cuda::capture_merge);
         }
+        frontier & mine = s->in->members[s];
         for (const auto & [of, known] : e->at) {
-            uint64_t & mine = s->in->members[s][of];
-            mine = std::max(mine, known);
+            mine[of] = std::max(mine[of], known);
         }
         return cuda::success;
     }

@@ -176,6 +176,10 @@ uint64_t used(world * w, int device) {
     return emulated::used(w->account, device);
 }
 
+uint64_t most(const world * w) {
+    return emulated::most(w->account);
+}
+
 uint64_t page() {
     return emulated::page();
 }

@@ -271,8 +271,8 @@ TEST(memory_that_no_machine_has_can_be_planned_with) {
     const uint64_t size = uint64_t(1) << 62;
     mapped m(size);
     CHECK(w.used() == size);
-    bytes(m.at)[emulated::backed_max - 1] = 1;
-    CHECK(api.memset_d8(m.at + emulated::backed_max, 1, 1) == invalid_value);
+    bytes(m.at)[emulated::most(w.w) - 1] = 1;
+    CHECK(api.memset_d8(m.at + emulated::most(w.w), 1, 1) == invalid_value);
     CHECK(api.mem_unmap(m.at, size) == success && api.mem_release(m.memory) == success);
     CHECK(api.mem_address_free(m.at, size) == success && w.used() == 0);
 }

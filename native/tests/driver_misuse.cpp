@@ -29,7 +29,7 @@ TEST(misuse_is_answered_as_documented) {
             std::printf("\n");
         }
         CHECK(got == m.documented);
-        CHECK(emulated::used(w, 0) == 0);
+        CHECK(emulated::used(w, 0) == 0 && emulated::table().ctx_synchronize() == cuda::success); // nothing is left
         emulated::close(w);
     }
 }
