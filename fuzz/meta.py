@@ -83,11 +83,12 @@ def devices(kind: BufferType) -> list[int]:
 
 def as_simple(setup: Setup, op: Op) -> Op:
     """The operation where meta types are simple: they fail where one of their devices does, which a full one may."""
-    full = not op.fail_types and not op.fail_nth
+    if not op.fail_types and not op.fail_nth:
+        return replace(
+            op, fail_types=(1 << len(setup.types)) - 1
+        )  # types share a device: any of them may be refused
     kinds = enumerate(setup.types)
-    hit = [
-        t for t, kind in kinds if kind.meta and (full or any(op.fail_types >> d & 1 for d in devices(kind)))
-    ]
+    hit = [t for t, kind in kinds if any(op.fail_types >> d & 1 for d in devices(kind))]
     return replace(op, fail_types=op.fail_types | sum(1 << t for t in hit))
 
 
@@ -151,8 +152,11 @@ class Books:
             return False
         if not any(setup.types[t].meta for t in setup.configs[h.config]):
             return False
-        here = self.survives(boundless(simple(setup)), [*self.trace.ops[: self.at], op])
-        return here and self.right_alone(h, op.graph)
+        past = self.trace.ops[: self.at]
+        once = [x for i, x in enumerate(past) if x.kind != Kind.ALLOC or x.alloc != op.alloc or i == h.at]
+        if self.survives(setup, [*once, op]) or not self.right_alone(h, op.graph):
+            return False
+        return self.survives(boundless(simple(setup)), [*past, op])
 
     def torn(self, op: Op) -> bool:
         """M1: it died where a part could not be had: not where all can be, nor where the types are simple."""

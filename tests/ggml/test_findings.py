@@ -123,6 +123,8 @@ CASES = (
     Case("meta: empty tensor", "P13", "abort", (node(0),), (op(NEW), op(ALLOC), op(COMPUTE)), (2,), mended=False, meta=3),
     Case("meta: view of a weight, two allocators", "M2", "abort", (WEIGHT_VIEW,),
          (op(NEW), op(ALLOC), op(COMPUTE), op(NEW, 1), op(ALLOC, 1), op(COMPUTE)), (2,), mended=False, meta=3),
+    Case("meta: view of a weight, allocated again", "G2", "abort", (WEIGHT_VIEW,), (op(NEW), *[op(ALLOC)] * 70), (2,),
+         mended=False, meta=3),
     Case("meta: another backend's view in its split", "C2", "abort", (OTHERS_VIEW,),
          (BY_SCHED, op(ALLOC), op(COMPUTE)), (0, 2), mended=False, meta=3),
 )  # fmt: skip
