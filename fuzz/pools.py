@@ -126,7 +126,9 @@ class Books:
 
     def unserved(self, obs: Observation) -> tuple[Counter[str], Found]:
         """A computation found no scratch: what its pools got, they hold (V5)."""
-        other = [(u - p, v - q) for u, p, v, q in zip(self.used, self.pooled, obs.used, obs.pooled, strict=True)]
+        other = [
+            (u - p, v - q) for u, p, v, q in zip(self.used, self.pooled, obs.used, obs.pooled, strict=True)
+        ]
         lost = any(a != b for a, b in other)
         return Counter(V5=1), [("V5", "what could not be mapped stays in use")] if lost else []
 
