@@ -41,12 +41,16 @@ void must(cuda::result r, const char * what) {
     std::abort();
 }
 
-// What GALLOCHECK_DRIVER names.
+// What GALLOCHECK_DRIVER names. A driver that there is not ends the process: what was asked for cannot be had.
 bool on_card() {
     static const bool cuda = [] {
         const char * name = std::getenv("GALLOCHECK_DRIVER");
         if (!name || !*name || std::strcmp(name, "emulated") == 0) return false;
-        if (std::strcmp(name, "cuda") == 0) return true;
+        if (std::strcmp(name, "cuda") == 0) {
+            if (libcuda::load()) return true;
+            std::fprintf(stderr, "gallocheck: GALLOCHECK_DRIVER=cuda: %s\n", libcuda::why_not().c_str());
+            std::exit(3);
+        }
         std::fprintf(stderr, "gallocheck: there is no driver GALLOCHECK_DRIVER=%s; name emulated or cuda.\n", name);
         std::exit(2);
     }();
@@ -105,10 +109,6 @@ world * open(const device_setup * devices, int n) {
     for (int i = 0; i < n; i++) {
         gpus.push_back({devices[i].granularity, devices[i].capacity});
     }
-    if (on_card() && !libcuda::load()) {
-        std::fprintf(stderr, "gallocheck: GALLOCHECK_DRIVER=cuda: %s\n", libcuda::why_not().c_str());
-        return nullptr;
-    }
     auto * w = new world;
     if (on_card()) w->card = card::open(gpus.data(), n);
     w->account = w->card ? card::account(w->card) : emulated::open(gpus.data(), n);
@@ -145,7 +145,6 @@ const char * describe() {
     if (!on_card()) return "the emulated CUDA driver";
     static const std::string text = [] {
         const libcuda::library * l = libcuda::load();
-        if (!l) return std::string("no CUDA driver: ") + libcuda::why_not();
         const int major = l->version / 1000, minor = l->version % 1000 / 10;
         return "the CUDA driver " + std::to_string(major) + "." + std::to_string(minor) + ", " + l->card;
     }();

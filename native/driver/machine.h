@@ -17,7 +17,7 @@ struct device_setup {
 
 struct world;
 
-world * open(const device_setup * devices, int n); // null where there is no such driver: it has said so on stderr
+world * open(const device_setup * devices, int n); // ends the process with one sentence where there is no such driver
 void close(world * w);
 void enter(world * w); // this thread's calls go to it; device 0's context is current
 world * here();        // the one that this thread entered last, or null

@@ -12,6 +12,7 @@ import pytest
 from gallocheck.fuzz.draw import RandomDraw
 from gallocheck.fuzz.profiles import SOURCES
 from gallocheck.model.records import Observation
+from gallocheck.native.header import SubjectError
 from gallocheck.native.library import library_path
 from gallocheck.native.worker import Worker
 
@@ -79,3 +80,14 @@ def test_the_kernels_are_compiled_or_it_is_said_that_they_are_not() -> None:
         check, capture_output=True, text=True, env={**os.environ, "NVCC": "no-nvcc-here"}
     )
     assert without.returncode == 0 and "skipped" in without.stdout
+
+
+@pytest.mark.parametrize("driver, said", [("cuda", "libcuda.so.1"), ("nonsense", "emulated or cuda")])
+def test_a_driver_that_there_is_not_is_one_sentence(
+    driver: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if driver == "cuda" and has_card():
+        pytest.skip("there is a GPU here")
+    monkeypatch.setenv("GALLOCHECK_DRIVER", driver)
+    with pytest.raises(SubjectError, match=said):
+        Worker(library_path("bundled"))
