@@ -146,7 +146,7 @@ class Books:
         h = follow(Ints, g, before, ask, out, after)
         self.pasts[pair], self.seen[pair] = h, after
         self.enter(pair, played, after, h)
-        return Move(Ints, before, ask, after, out, g, h)
+        return Move(Ints, before, ask, after, out, g, h, ledger.session.model.devices)
 
     def asked_for(self, op: Op, played: Played) -> RoleOp:
         """Under APART nobody can be borrowed from, whoever says that he owns."""

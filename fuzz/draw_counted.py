@@ -11,7 +11,8 @@ from dataclasses import replace
 from ..model.planner import plan
 from ..model.records import UNLIMITED, VALIDATED, Cap, Kind, Op, Setup, Shared, Strategy, Trace
 from .draw import Draw
-from .generate import draw_trace
+from .generate import draw_history, draw_trace
+from .setups import draw_meta_frame
 
 _NOT_HERE = (Kind.SHRINK, Kind.REMAKE)  #: misuse under these strategies
 _BINDS = (Kind.RESERVE, Kind.ALLOC)
@@ -19,7 +20,7 @@ _BINDS = (Kind.RESERVE, Kind.ALLOC)
 
 def draw_counted(draw: Draw, caps: Cap) -> Trace:
     """A legal trace of the strategy COUNTED, at times of APART."""
-    trace = draw_trace(draw, "pair", (caps | Cap.RESIZABLE) & ~Cap.REMAKE)
+    trace = _as_pair(draw, (caps | Cap.RESIZABLE) & ~Cap.REMAKE)
     stays, bits = draw.boolean(0.5), draw.boolean(0.25)
     ops: list[Op] = []
     for op in trace.ops:
@@ -37,9 +38,16 @@ def draw_counted(draw: Draw, caps: Cap) -> Trace:
             ops += _first(draw, trace, op)
     strategy = Strategy.APART if draw.boolean(0.06) else Strategy.COUNTED
     setup = replace(trace.setup, strategy=strategy)
-    if draw.boolean(0.3):
+    if draw.boolean(0.3) and not any(kind.meta for kind in setup.types):
         setup = _tight(draw, setup, trace)
     return replace(trace, setup=setup, ops=tuple(ops))
+
+
+def _as_pair(draw: Draw, caps: Cap) -> Trace:
+    """A pair's history, at times on buffer types over several devices."""
+    if caps & Cap.META and draw.boolean(0.1):
+        return draw_history(draw, draw_meta_frame(draw), caps, pair=True, sched=False, length=20)
+    return draw_trace(draw, "pair", caps)
 
 
 def _first(draw: Draw, trace: Trace, op: Op) -> list[Op]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..model.counted import Counted, Shares
 from ..model.domain import Tree, Value
-from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp, by_role, mine, without
+from ..model.pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, by_role, mine, simple, without
 from ..model.records import Kind, Status
 
 
@@ -190,12 +190,17 @@ def once(f: Callable[..., Any]) -> Callable[..., Any]:
 class Move:
     """One step of the two and the words that the rules are written in.
 
-    `s`, `t`: seen before and after; `g`, `h`: the past before and after.
+    `s`, `t`: seen before and after; `g`, `h`: the past before and after; `devices`: of each type, None: its own.
     """
 
-    def __init__(self, d: Any, s: Seen, op: RoleOp, t: Seen, out: Out, g: Past, h: Past) -> None:
+    def __init__(
+        self, d: Any, s: Seen, op: RoleOp, t: Seen, out: Out, g: Past, h: Past, devices: Devices | None = None
+    ) -> None:
         self.d, self.s, self.op, self.t, self.out, self.g, self.h = d, s, op, t, out, g, h
         self.types = range(len(g.joint))
+        self.devices = devices or simple(len(g.joint))
+        #: by device, the types that have a part on it
+        self.on = [[t for t in self.types if k in self.devices[t]] for k in range(len(s.used))]
         self.me = acting(d, g, op)
         self.acts = d.any(*self.me)
         self.reserve = reserves(d, g, s, op)
@@ -260,14 +265,41 @@ class Move:
 
     @once
     def on_device(self, t: int) -> Value:
-        """The device can give what is needed, beside what the other holds."""
-        s = self.s
-        return s.used[t] - self.given_back(t) + self.real(s, t, self.op.need[t]) <= s.cap[t]
+        """Each device can give what is needed, beside what the other holds.
+
+        By then the entries before it are as they are after the step: they may have parts on the same device.
+        """
+        s, need = self.s, self.real(self.s, t, self.op.need[t])
+        enough = []
+        for k in self.devices[t]:
+            freed = self.given_back(t) + sum(self.less(j) for j in self.on[k] if j < t)
+            enough.append(s.used[k] - freed + need <= s.cap[k])
+        return self.d.all(*enough)
+
+    def less(self, t: int) -> Value:
+        """By how many bytes the two have less of the type after the step."""
+        return self.bytes(self.s, self.g, t) - self.bytes(self.t, self.h, t)
+
+    @once
+    def balanced(self, k: int) -> Value:
+        """Device k's bytes in use changed by what the two's buffers, or their parts on it, changed."""
+        return self.s.used[k] - self.t.used[k] == sum(self.less(t) for t in self.on[k])
 
     @once
     def beside(self, t: int) -> Value:
-        """The device could give what is needed beside all that is in use."""
-        return self.s.used[t] + self.real(self.s, t, self.op.need[t]) <= self.s.cap[t]
+        """Each device could give what is needed beside all that is in use."""
+        need = self.real(self.s, t, self.op.need[t])
+        return self.d.all(*(self.s.used[k] + need <= self.s.cap[k] for k in self.devices[t]))
+
+    @once
+    def injected(self, t: int) -> Value:
+        """Some device of the type was told to fail."""
+        return self.d.any(*(self.op.inject[k] for k in self.devices[t]))
+
+    def fewer(self, t: int, bytes_: Value) -> Value:
+        """So many bytes less are in use, on every device that has no other type's parts (`balanced` is of all)."""
+        alone = [k for k in self.devices[t] if self.on[k] == [t]]
+        return self.d.all(*(self.t.used[k] == self.s.used[k] - bytes_ for k in alone))
 
     def bytes(self, s: Seen, g: Past, t: int) -> Value:
         """Device bytes of the two: what both hold counts once."""

@@ -53,11 +53,8 @@ def always(p: Move) -> dict[str, Rules]:
         r1[f"type {t}: a joint byte is counted once, with the owner"] = Rule(
             d.all(lent, both), p.t.owned[BORROWER][t] == 0, counts=False
         )
-        r3[f"type {t}: no byte lost"] = Rule(
-            d.inv(p.kind(Kind.NEW)),
-            p.t.used[t] - p.s.used[t] == p.bytes(p.t, p.h, t) - p.bytes(p.s, p.g, t),
-            counts=False,
-        )
+    for k in range(len(p.on)):
+        r3[f"device {k}: no byte lost"] = Rule(d.inv(p.kind(Kind.NEW)), p.balanced(k), counts=False)
     r3["only a reserve or a free changes buffers"] = Rule(
         others, d.all(*(p.keeps(r, t) for r in ROLES for t in p.types)), counts=False
     )
@@ -75,7 +72,7 @@ def fitting(p: Move) -> dict[str, Rules]:
         still = d.all(*(d.any(d.inv(o), p.keeps(r, t)) for r, o in zip(ROLES, other, strict=True)))
         r1[f"type {t}: what fits is left alone"] = Rule(
             d.all(p.reserve, p.mine(t), p.fits(t)),
-            d.all(same(d, p.have(t), p.now(t)), still, p.t.used[t] == p.s.used[t]),
+            d.all(same(d, p.have(t), p.now(t)), still, p.fewer(t, 0)),
         )
         r1[f"type {t}: joint buffers are what their maker needs, no sum"] = Rule(
             d.all(p.reserve, p.made(t)), same(d, p.now(t), p.op.need[t])
@@ -115,8 +112,10 @@ def limit(p: Move) -> Rules:
     d = p.d
     calm = d.all(*(p.fits(t) for t in p.types))
     tight = d.any(*(d.all(p.mine(t), p.g.joint[t], p.had(t), p.fits(t), d.inv(p.beside(t))) for t in p.types))
-    chunks = sum(
-        d.ite(d.all(p.mine(t), d.inv(p.fits(t)), x > 0), 1, 0) for t in p.types for x in p.op.need[t]
+    chunks = sum(  # a buffer of a meta type is one on every device
+        d.ite(d.all(p.mine(t), d.inv(p.fits(t)), x > 0), len(p.devices[t]), 0)
+        for t in p.types
+        for x in p.op.need[t]
     )
     return {
         "what fits works on a full device": Rule(d.all(p.reserve, calm, tight), p.out.ok),
@@ -132,7 +131,7 @@ def failing(p: Move) -> dict[str, Rules]:
     """S5: when a reservation may be refused, and when not."""
     d, op = p.d, p.op
     closed = d.any(*(_closed(p, t) for t in p.types))
-    fine = (d.any(p.fits(t), d.all(d.inv(op.inject[t]), p.on_device(t))) for t in p.types)
+    fine = (d.any(p.fits(t), d.all(d.inv(p.injected(t)), p.on_device(t))) for t in p.types)
     needs = d.any(*(d.inv(p.fits(t)) for t in p.types))
     return {
         "S5": {
@@ -147,7 +146,7 @@ def _closed(p: Move, t: int) -> Value:
     d, op = p.d, p.op
     before = (d.any(p.fits(j), same(d, p.now(j), op.need[j])) for j in p.types if j < t)
     after = (same(d, p.have(j), p.now(j)) for j in p.types if j > t)
-    reason = d.any(op.inject[t], op.fail_nth > 0, d.inv(p.on_device(t)))
+    reason = d.any(p.injected(t), op.fail_nth > 0, d.inv(p.on_device(t)))
     return d.all(p.mine(t), d.inv(p.fits(t)), reason, d.inv(some(d, p.now(t))), *before, *after)
 
 
@@ -213,11 +212,9 @@ def leaving(p: Move) -> dict[str, Rules]:
     for t in p.types:
         parts[f"type {t}: freed with its last reference"] = Rule(
             d.all(free, p.had(t), d.inv(p.g.joint[t])),
-            p.t.used[t] == p.s.used[t] - p.real(p.s, t, p.have(t)),
+            p.fewer(t, p.real(p.s, t, p.have(t))),
         )
-        parts[f"type {t}: and only then"] = Rule(
-            d.all(free, p.had(t), p.g.joint[t]), p.t.used[t] == p.s.used[t]
-        )
+        parts[f"type {t}: and only then"] = Rule(d.all(free, p.had(t), p.g.joint[t]), p.fewer(t, 0))
     for r, who in zip(ROLES, ("owner", "borrower"), strict=True):
         stays = d.all(free, p.g.active[r], p.h.active[r])
         parts[f"the {who} keeps its buffers when the other goes"] = Rule(
