@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from ..fuzz.catalogue import DEFECTS
 from ..fuzz.subjects import Subject, UnknownSubject, resolve
 from ..native.library import library_path
 
@@ -18,6 +19,8 @@ def find(console: Console, subject: str, source: Path | None, defect: int) -> Su
             f"--defect {defect} is planted in the bundled allocator alone; leave --subject and --source out."
         )
     if defect:
+        if defect not in {d.number for d in DEFECTS}:
+            raise UnknownSubject(f"There is no planted defect {defect}; `gallocheck defects` lists them.")
         return Subject("planted", str(library_path("planted")))
     return resolve(
         subject,
