@@ -16,8 +16,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from .device_memory import DeviceMemory
 from .domain import Domain, Tree, Value
-from .pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, State, by_role, mine, put, simple, without
+from .pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, State, by_role, mine, put, without
 from .records import Kind, Status
 
 __all__ = ["BORROWER", "OWNER", "ROLES", "Model", "Out", "RoleOp", "State"]
@@ -25,22 +26,15 @@ __all__ = ["BORROWER", "OWNER", "ROLES", "Model", "Out", "RoleOp", "State"]
 _MISUSE, _REFUSED, _DONE, _STALE = map(int, (Status.MISUSE, Status.REFUSED, Status.DONE, Status.STALE))
 
 
-class Model:
-    """The step function for a fixed number of types and chunks, over domain `d`.
-
-    `devices[t]`: the devices that a buffer of type t has a part on, all parts of one size (M1); as many
-    devices as types. None: every type is a simple one, on the device with its own index.
-    """
+class Model(DeviceMemory):
+    """The step function for a fixed number of types and chunks, over domain `d`; `devices` as for DeviceMemory."""
 
     remakes = True  # an owner can be remade (R14); else it can start over
 
     def __init__(
         self, d: Domain | type[Any], types: int, chunks: int, devices: Devices | None = None
     ) -> None:
-        self.d: Any = d
-        self.types, self.chunks = range(types), range(chunks)
-        self.devices: Devices = devices or simple(types)
-        self.empty = (0,) * chunks
+        super().__init__(d, types, chunks, devices)
         self.no_need = (self.empty,) * types
         self.no_type = (False,) * types
         self.nobody = (False,) * len(ROLES)
@@ -285,10 +279,6 @@ class Model:
         own, lent = (d.ite(self.part(s, r, t), s.req[r][t], self.empty) for r in ROLES)
         return tuple(map(d.max, own, lent))
 
-    def real(self, s: State, t: int, chunks: Tree) -> Tree:
-        """What the device gives for chunks asked for, bytes by chunk."""
-        return tuple(self.d.roundup(x, s.gran[t]) for x in chunks)
-
     def refit(
         self, s: State, me: Tree, op: RoleOp, t: int, live: Value, tried: Value
     ) -> tuple[State, Value, Value]:
@@ -311,23 +301,6 @@ class Model:
         placed = freed._replace(asked=put(freed.asked, t, want), used=used)
         return self.d.ite(fail, freed, placed), fail, tried
 
-    def make(self, s: State, op: RoleOp, t: int, want: Tree, tried: Value) -> tuple[Tree, Value, Value]:
-        """Ask each device for its part of each chunk, chunk by chunk (M1): (bytes in use, failed, tried).
-
-        Where one part fails, all that was got for the entry is given back.
-        """
-        d = self.d
-        used, fail = s.used, False
-        for need, real in zip(want, self.real(s, t, want), strict=True):
-            for k in self.devices[t]:
-                asks = d.all(need > 0, d.inv(fail))
-                tried = d.ite(asks, tried + 1, tried)
-                full = used[k] + real > s.cap[k]
-                bad = d.all(asks, d.any(op.inject[k], tried == op.fail_nth, full))
-                used = put(used, k, d.ite(d.all(asks, d.inv(bad)), used[k] + real, used[k]))
-                fail = d.any(fail, bad)
-        return d.ite(fail, s.used, used), fail, tried
-
     def bump(self, s: State, t: int) -> State:
         """R7: every role that takes part in the entry sees the change."""
         return s._replace(gen=self.up(tuple(self.part(s, r, t) for r in ROLES), s.gen))
@@ -338,12 +311,6 @@ class Model:
         hit = [d.all(s.bound[r], s.held[r][t], self.part(s, r, t)) for r in ROLES]
         return s._replace(asked=put(s.asked, t, self.empty), stale=tuple(map(d.any, s.stale, hit)),
                           used=self.given_back(s, s.used, t, s.asked[t]))  # fmt: skip
-
-    def given_back(self, s: State, used: Tree, t: int, chunks: Tree) -> Tree:
-        """Bytes in use by device, once chunks of type t are freed on each of its devices."""
-        for k in self.devices[t]:
-            used = put(used, k, used[k] - sum(self.real(s, t, chunks)))
-        return used
 
     def drop_old(self, s: State) -> State:
         """Free all that a borrower that is behind holds."""
