@@ -3,7 +3,7 @@
 // type), or refused (several).
 // Asked: alloc graph 1 (4 tensors, 256 bytes) by allocator 0.
 // Seen:  tensor 2 at type 0, chunk 0, offset 0 overlaps tensor 0 at type 0, chunk 0, offset 0, which is
-// needed until step 3 (on ggml 0.15.3).
+// needed until step 3 (on ggml 0.15.3, meta backend).
 // This program is red on ggml 0.15.3 (exit 1: FAILED: n2 (64 bytes at T0 buffer 0 offset 0) does not overlap
 // n0 (64 bytes at T0 buffer 0 offset 0), which is still to be read), green on ggml 0.15.3 with the overlay.
 // Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
@@ -168,7 +168,6 @@ struct test_graph {
         std::copy(sources.begin(), sources.end(), t->src);
         return t;
     }
-
 };
 
 static dummy_backend T0("T0", 32);
@@ -294,7 +293,6 @@ static void graph_1(test_graph & g) {
 }
 
 int main() {
-
     step("0. new allocator 0 on type 0");
     ggml_gallocr_t galloc0 = ggml_gallocr_new(&T0.buffer_type);
 
@@ -303,6 +301,7 @@ int main() {
     bool ok1 = ggml_gallocr_reserve(galloc0, g1.graph);
     fprintf(stderr, "   returns %s\n", ok1 ? "true" : "false");
 
+    // this is where it goes wrong
     step("2. alloc graph 1 (4 tensors, 256 bytes) by allocator 0");
     test_graph g2(graph_1);
     bool ok2 = ggml_gallocr_alloc_graph(galloc0, g2.graph);

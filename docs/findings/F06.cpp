@@ -4,7 +4,7 @@
 // Asked: alloc graph 1 (1 tensor, 640 bytes) by allocator 0.
 // Seen:  aborted: ggml-backend.cpp:1998: GGML_ASSERT(ggml_backend_buffer_is_meta(buffer) || (char *) addr +
 // ggml_backend_buffer_get_alloc_size(buffer, tensor) <= (char *) ggml_backend_buffer_get_base(buffer) +
-// ggml_bac (on ggml 0.15.3).
+// ggml_bac (on ggml 0.15.3, meta backend).
 // This program is red on ggml 0.15.3 (exit 134: abort: GGML_ASSERT(ggml_backend_buffer_is_meta(buffer) ||
 // (char *) addr + ggml_backend_buffer_get_alloc_size(buffer, tensor) <= (char *)
 // ggml_backend_buffer_get_base(buffer) + ggml_backend_buffer_get_size(buffer)) failed), green on ggml 0.15.3
@@ -148,11 +148,9 @@ struct test_graph {
         ids.push_back(id);
         return t;
     }
-
 };
 
 static dummy_backend T0("T0", 32);
-static dummy_backend * const backends[] = { &T0 };
 
 //
 // the failure
@@ -166,7 +164,6 @@ static void graph_1(test_graph & g) {
 }
 
 int main() {
-
     step("0. new allocator 0 on type 0");
     ggml_gallocr_t galloc0 = ggml_gallocr_new(&T0.buffer_type);
 
@@ -175,6 +172,7 @@ int main() {
     bool ok1 = ggml_gallocr_reserve(galloc0, g1.graph);
     fprintf(stderr, "   returns %s\n", ok1 ? "true" : "false");
 
+    // this is where it goes wrong
     step("2. alloc graph 1 (1 tensor, 640 bytes) by allocator 0");
     test_graph g2(graph_1);
     bool ok2 = ggml_gallocr_alloc_graph(galloc0, g2.graph);

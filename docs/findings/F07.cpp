@@ -1,7 +1,7 @@
 // P5, outputs are kept: An output is never freed and never overwritten.
 // Asked: alloc graph 0 (4 tensors, 192 bytes) by allocator 0.
 // Seen:  tensor 3 at type 0, chunk 0, offset 0 overlaps tensor 0 at type 0, chunk 0, offset 0, which is
-// needed to the end, as an output (on ggml 0.15.3).
+// needed to the end, as an output (on ggml 0.15.3, meta backend).
 // This program is red on ggml 0.15.3 (exit 1: FAILED: out3 (64 bytes at T0 buffer 0 offset 0) does not
 // overlap n0 (64 bytes at T0 buffer 0 offset 0), which is needed to the end), green on ggml 0.15.3 with the
 // overlay.
@@ -175,7 +175,6 @@ struct test_graph {
         ids.push_back(id);
         return t;
     }
-
 };
 
 static dummy_backend T0("T0", 32);
@@ -294,10 +293,10 @@ static void graph_0(test_graph & g) {
 }
 
 int main() {
-
     step("0. new allocator 0 on type 0");
     ggml_gallocr_t galloc0 = ggml_gallocr_new(&T0.buffer_type);
 
+    // this is where it goes wrong
     step("1. alloc graph 0 (4 tensors, 192 bytes) by allocator 0");
     test_graph g1(graph_0);
     bool ok1 = ggml_gallocr_alloc_graph(galloc0, g1.graph);

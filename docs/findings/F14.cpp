@@ -1,7 +1,7 @@
 // C1, work finished before replacing: Before any reservation that can replace buffers, work in flight that
 // uses them has finished, that of the other role too.
 // Asked: alloc graph 1 (1 tensor, 1000 bytes) by allocator 0.
-// Seen:  a buffer was freed while work in flight used it (on ggml 0.15.3).
+// Seen:  a buffer was freed while work in flight used it (on ggml 0.15.3, meta backend).
 // This program is red on ggml 0.15.3 (exit 1: FAILED: no buffer of T0 is freed while work in flight uses it),
 // green on ggml 0.15.3 with the overlay.
 // Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
@@ -185,7 +185,6 @@ struct test_graph {
         std::copy(sources.begin(), sources.end(), t->src);
         return t;
     }
-
 };
 
 static dummy_backend T0("T0", 32);
@@ -296,7 +295,6 @@ static void graph_1(test_graph & g) {
 }
 
 int main() {
-
     step("0. new allocator 0 on type 0 through the scheduler");
     dummy_stream b0_0(T0, true, 0);
     ggml_backend_t backends0[] = { &b0_0.backend };
@@ -320,6 +318,7 @@ int main() {
         ggml_backend_sched_graph_compute_async(sched0, bound_sched0->graph);
     }
 
+    // this is where it goes wrong
     step("3. alloc graph 1 (1 tensor, 1000 bytes) by allocator 0");
     test_graph g3(graph_1);
     ggml_backend_sched_reset(sched0);
