@@ -358,4 +358,4 @@ def mixed(digests: list[int | None]) -> int | None:
         return None
     first, second = digests
     assert first is not None and second is not None
-    return oracle.mix(first ^ second)
+    return oracle.both(first, second)

@@ -189,6 +189,6 @@ def plainly(trace: Trace, run: Callable[[Trace], Run], tally: Counter[str]) -> I
         if op.kind == Kind.CTX_DECODE and mine.steps[k - 1].obs.used != obs.used:
             yield places[k], "a batch changed the bytes in use, without options"
         digests = [other.steps[i].obs.digest for i in its if hand.ops[i].kind == Kind.COMPUTE]
-        want = digests[0] if len(digests) == 1 else oracle.mix(digests[0] ^ digests[1]) if digests else 0
+        want = digests[0] if len(digests) == 1 else oracle.both(*digests) if digests else 0
         if op.kind == Kind.CTX_DECODE and not has(op.flags, OpFlag.ASYNC) and obs.digest != want:
             yield places[k], f"the digest is {obs.digest:#x}, by plain schedulers it is {want:#x}"

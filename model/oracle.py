@@ -24,6 +24,11 @@ def mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
+def both(first: int, second: int) -> int:
+    """Two digests in one, in order; equal ones do not cancel out."""
+    return mix((mix(first) + second) & MASK)
+
+
 def values(graph: Graph) -> list[int]:
     """The value of each tensor; a view has its root's (it shows a part of its stream)."""
     out: list[int] = []

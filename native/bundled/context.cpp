@@ -264,7 +264,7 @@ int32_t trim(gc_session & s, int n, shown & o) {
 } // namespace
 
 uint64_t mix_lanes(uint64_t a, uint64_t b) {
-    return gc_mix(a ^ b);
+    return gc_mix(gc_mix(a) + b); // halves that are equal must not cancel out
 }
 
 void wait_for(gc_session & s, int n, shown & o) {

@@ -127,7 +127,13 @@ def test_a_reservation_covers_every_smaller_batch() -> None:
 def test_the_digest_of_a_wide_batch_mixes_both_lanes() -> None:
     seen = play(trace(open_(0), decode(0, 65, 3)))[1]
     parts = [oracle.digest(scaled(TEMPLATE, n, Parts(3, 0, 0))) for n in (33, 32)]
-    assert parts[0] and parts[1] and seen.digest == oracle.mix(parts[0] ^ parts[1])
+    assert parts[0] and parts[1] and seen.digest == oracle.both(parts[0], parts[1])
+
+
+def test_equal_halves_do_not_cancel_out() -> None:
+    """Both halves of an even batch compute the same graph."""
+    batches = play(trace(open_(0), decode(0, 64, 3), decode(0, 66, 3)))[1:]
+    assert len({seen.digest for seen in batches}) == 2
 
 
 def test_attached_contexts_wait_and_reserve_again() -> None:
