@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model.planner import plan
-from ..model.records import UNLIMITED, VALIDATED, Cap, Kind, Op, Setup, Shared, Strategy, Trace
+from ..model.records import UNLIMITED, VALIDATED, Cap, Kind, Op, Setup, Strategy, Trace
 from .draw import Draw
-from .generate import draw_history, draw_trace
+from .generate import draw_history, draw_trace, draw_validated
 from .setups import draw_meta_frame
 
 _NOT_HERE = (Kind.SHRINK, Kind.REMAKE)  #: misuse under these strategies
@@ -29,7 +29,7 @@ def draw_counted(draw: Draw, caps: Cap) -> Trace:
         if op.kind == Kind.FREE and stays:
             continue
         if op.kind == Kind.BORROW:
-            op = replace(op, value=_validated(draw, bits))
+            op = replace(op, value=draw_validated(draw, bits))
         ops.append(op)
         if op.kind == Kind.BORROW and op.value != VALIDATED and draw.boolean(0.5):  # and then it is
             op = replace(op, value=VALIDATED)
@@ -61,15 +61,6 @@ def _first(draw: Draw, trace: Trace, op: Op) -> list[Op]:
         return [Op(Kind.RESERVE, one, graph=largest)]
     ops = [Op(kind, n, graph=g) for n, g in ((one, smallest), (other, largest)) for kind in _BINDS]
     return [*ops, Op(Kind.COMPUTE, other), Op(Kind.COMPUTE, one)]
-
-
-def _validated(draw: Draw, often: bool) -> int:
-    """What is so of the two: mostly all, else one or several bits missing."""
-    if not draw.boolean(0.5 if often else 0.04):
-        return VALIDATED
-    if draw.boolean(0.5):
-        return VALIDATED & ~draw.choice(tuple(Shared))
-    return draw.integer(0, VALIDATED)
 
 
 def _needs(trace: Trace, graph: int) -> list[int]:

@@ -23,7 +23,9 @@ from ..model.records import (
     Kind,
     Op,
     OpFlag,
+    PoolKind,
     Setup,
+    Shared,
     Strategy,
     Trace,
 )
@@ -57,14 +59,46 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     sched = profile == "sched" and bool(caps & Cap.SCHED)
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.65)))
     trace = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
-    counted = sched and pair and caps & Cap.COUNTED and draw.boolean(0.12)
-    return _counted(trace) if counted else trace
+    if sched and pair and caps & Cap.COUNTED and draw.boolean(0.2):
+        trace = _counted(draw, trace)
+    return _pooled(draw, trace) if sched and caps & Cap.POOL and draw.boolean(0.2) else trace
 
 
-def _counted(trace: Trace) -> Trace:
+def _counted(draw: Draw, trace: Trace) -> Trace:
     """The same history of schedulers whose allocators share by reference count (S)."""
-    ops = [replace(op, value=VALIDATED) if op.kind == Kind.BORROW else op for op in trace.ops]
+    often, ops = draw.boolean(0.25), []
+    for op in trace.ops:
+        if op.kind == Kind.BORROW:
+            op = replace(op, value=draw_validated(draw, often))
+        ops.append(op)
+        if op.kind == Kind.BORROW and op.value != VALIDATED and draw.boolean(0.5):  # and then it is
+            ops.append(replace(op, value=VALIDATED))
     return replace(trace, setup=replace(trace.setup, strategy=Strategy.COUNTED), ops=tuple(ops))
+
+
+def draw_validated(draw: Draw, often: bool) -> int:
+    """What is so of the two that share (S4): mostly all, else one or several bits missing."""
+    if not draw.boolean(0.5 if often else 0.04):
+        return VALIDATED
+    if draw.boolean(0.5):
+        return VALIDATED & ~draw.choice(tuple(Shared))
+    return draw.integer(0, VALIDATED)
+
+
+def _pooled(draw: Draw, trace: Trace) -> Trace:
+    """The same history on devices with pools, whose range may be too small for a computation's scratch (C2)."""
+    pool = draw.choice((PoolKind.VMM_POOL, PoolKind.LEGACY_POOL))
+    unit = max(4096, *(t.granularity for t in trace.setup.types))
+    room = unit * draw.choice((1, 1, 2, 16, 256)) if draw.boolean(0.7) else draw.choice((1, 100, 1000))
+    ops: list[Op] = []
+    for op in trace.ops:
+        ops.append(op)
+        if op.kind == Kind.RESERVE and draw.boolean(
+            0.3
+        ):  # there is room, but no scratch; and then another graph
+            fails = replace(op, kind=Kind.COMPUTE, fail_nth=1, fail_types=0)
+            ops += [fails, Op(Kind.COMPUTE, op.alloc, graph=draw.integer(0, len(trace.graphs) - 1))]
+    return replace(trace, setup=replace(trace.setup, pool=pool, pool_range=room), ops=tuple(ops))
 
 
 def draw_history(

@@ -30,10 +30,12 @@ from ..model.records import (
 )
 from ..model.scheduler import NONE, Out, SchedOp, follow
 from ..model.session import Allocator, Pair, pad
+from ..model.stack import Stack
 from ..native.worker import StepSeen
 from ..spec import scheduler
 from ..spec.scheduler import Seen
 from . import alloc, deaths, pairs
+from .exact import differences
 from .fresh import Fresh
 from .ledger import Ledger
 
@@ -51,6 +53,7 @@ class Behind:
     seen: Observation = LAST
     meant: int = NONE  # number of the bound graph
     sent: int = NONE  # number of the last graph that was launched
+    refused: bool = False  # its last compute had nothing bound, and was refused
     doomed: bool = False  # was made to compute on memory that is gone (R12's counter-test)
 
 
@@ -63,6 +66,7 @@ class Books:
         self.history = alloc.History()
         self.numbers = {graph: i for i, graph in reversed(list(enumerate(trace.graphs)))}
         self.judged: list[tuple[str, str]] = []
+        self.at = 0
         self.capacities: list[Op] = []  # changed before there was a scheduler
         self._ledger: Ledger | None = None
 
@@ -101,10 +105,12 @@ class Books:
         return n
 
     def step(self, op: Op, seen: StepSeen) -> Found:
+        self.at += 1
         yield from self.judged
 
     def watch(self, op: Op, seen: StepSeen) -> Found:
         """Capacities; and what others do to streams and to bytes in use."""
+        self.at += 1
         if op.kind == Kind.CAPACITY and seen.obs.status == Status.DONE:
             self.capacities.append(op)
             if self._ledger is not None:
@@ -171,8 +177,14 @@ class Books:
         ask = self.asked(op, b, a)
         larger = self.larger(op, b) and obs.status != Status.MISUSE
         stale = bool(self.ledger.stale(op.alloc))
+        wants = op.kind in ROOM or (op.kind == Kind.COMPUTE and b.meant == NONE)
+        near = wants and 0 < b.seen.nodes <= ask.tensors
+        renewed = any(x.kind == Kind.NEW for x in self.anew(op, b))
         below = list(self.below(op, seen, b, n))
         ran, wrong = self.content(op, obs, b)
+        first = [*self.scratch(op, obs, b, ask, ran), *self.counted(op, seen, renewed)]
+        if op.kind in (*ROOM, Kind.COMPUTE, Kind.RESET, Kind.REMAKE):
+            b.refused = op.kind == Kind.COMPUTE and b.meant == NONE and obs.status == Status.REFUSED
         self.look(op, seen)
         now = self.ledger.allocs.get(op.alloc)
         out = Out(
@@ -195,7 +207,54 @@ class Books:
         elif not obs.in_flight and op.kind in (Kind.COMPUTE, Kind.SYNC):
             b.doomed = False
         reserving = op.kind in (*ROOM, Kind.COMPUTE, Kind.FREE, Kind.REMAKE, Kind.SYNC, Kind.RESET)
-        yield from (*above, *below, *trouble) if reserving else (*below, *above, *trouble)
+        found = [*first, *((*above, *below) if reserving else (*below, *above)), *trouble]
+        if near and found and found[0][0] in ("R6", "R7", "R8") and self.by_size():
+            yield "C3", "with schedulers for any number of tensors the same is right"
+        yield from found
+
+    def by_size(self) -> bool:
+        """C3: all is as it must be up to this step where schedulers are made for any number of tensors."""
+        ops = [replace(x, value=0) if x.kind == Kind.NEW else x for x in self.trace.ops[: self.at + 1]]
+        run = self.fresh.run(replace(self.trace, ops=tuple(ops)))
+        reference = Stack(self.trace.setup, list(self.trace.graphs), chunks=self.ledger.chunks)
+        if len(run.steps) < len(ops):
+            return False
+        steps = zip(ops, run.steps, strict=True)
+        return not any(any(True for _ in differences(reference, x, seen)) for x, seen in steps)
+
+    def scratch(self, op: Op, obs: Observation, b: Behind, ask: SchedOp, ran: int) -> Found:
+        """C2: who gets no room or no scratch says so, and leaves nothing bound that it bound itself."""
+        if op.kind != Kind.COMPUTE or obs.status != Status.DONE or b.doomed or obs.trouble:
+            return
+        if b.refused and ran not in (NONE, ask.graph):
+            yield "C2", "the compute before was refused, but its graph stayed bound"
+        if self.trace.setup.pool == PoolKind.NO_POOL:
+            return
+        want = oracle.digest(self.trace.graphs[op.graph if b.meant == NONE else b.meant])
+        nothing = not obs.in_flight if has(op.flags, OpFlag.ASYNC) else want and not obs.digest
+        if nothing:
+            yield "C2", "nothing was computed, but the caller was told that it was"
+
+    def counted(self, op: Op, seen: StepSeen, renewed: bool) -> Found:
+        """S4, and what a generation says (S2), of schedulers whose allocators share by reference count.
+        `renewed`: whose operation it is has a new allocator, whose generation starts anew."""
+        if self.pairs or seen.obs.status == Status.MISUSE:
+            return
+        missing = self.ledger.session.missing(op.value) if op.kind == Kind.BORROW else 0
+        if missing and seen.obs.status == Status.DONE:
+            yield "S4", "refused where it was not validated"
+        if op.kind == Kind.BORROW and seen.obs.reason != missing:
+            yield "S4", "says what is missing, and nothing else"
+        if op.kind in (Kind.NEW, Kind.BORROW, Kind.FREE):
+            return
+        for number, now in {**seen.looks, op.alloc: seen.obs}.items():
+            if number not in self.known or (renewed and number == op.alloc):
+                continue
+            old = self.known[number].seen
+            restarts = number == op.alloc and self.larger(op, self.known[number])  # without buffers (C3)
+            moved = any(any(x) and (x != y or restarts) for x, y in zip(old.asked, now.asked, strict=False))
+            if moved and now.status != Status.MISUSE and now.generation == old.generation:
+                yield "S2", "its generation says that its buffers are others"
 
     def rules(self, before: Seen, ask: SchedOp, after: Seen, out: Out, n: Counter[str]) -> Found:
         """C over what was seen."""

@@ -112,11 +112,7 @@ def limit(p: Move) -> Rules:
     d = p.d
     calm = d.all(*(p.fits(t) for t in p.types))
     tight = d.any(*(d.all(p.mine(t), p.g.joint[t], p.had(t), p.fits(t), d.inv(p.beside(t))) for t in p.types))
-    chunks = sum(  # a buffer of a meta type is one on every device
-        d.ite(d.all(p.mine(t), d.inv(p.fits(t)), x > 0), len(p.devices[t]), 0)
-        for t in p.types
-        for x in p.op.need[t]
-    )
+    chunks = _chunks(p, len(p.types) - 1)
     return {
         "what fits works on a full device": Rule(d.all(p.reserve, calm, tight), p.out.ok),
         "what fits asks for nothing": Rule(d.all(p.reserve, calm), p.no_allocations(), counts=False),
@@ -147,7 +143,20 @@ def _closed(p: Move, t: int) -> Value:
     before = (d.any(p.fits(j), same(d, p.now(j), op.need[j])) for j in p.types if j < t)
     after = (same(d, p.have(j), p.now(j)) for j in p.types if j > t)
     reason = d.any(p.injected(t), op.fail_nth > 0, d.inv(p.on_device(t)))
-    return d.all(p.mine(t), d.inv(p.fits(t)), reason, d.inv(some(d, p.now(t))), *before, *after)
+    first = _chunks(p, t - 1) + len(p.devices[t])  # where all of its buffers fail, the first one does
+    stops = p.out.allocations <= d.ite(p.injected(t), first, _chunks(p, t))
+    return d.all(p.mine(t), d.inv(p.fits(t)), reason, d.inv(some(d, p.now(t))), stops, *before, *after)
+
+
+def _chunks(p: Move, last: int) -> Value:
+    """What may be asked for up to that entry; a buffer of a meta type is one on every device."""
+    d = p.d
+    return sum(
+        d.ite(d.all(p.mine(t), d.inv(p.fits(t)), x > 0), len(p.devices[t]), 0)
+        for t in p.types
+        for x in p.op.need[t]
+        if t <= last
+    )
 
 
 def binding(p: Move) -> dict[str, Rules]:
