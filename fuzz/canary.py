@@ -21,7 +21,7 @@ LOWER = ("plan", "gallocr", "huge", "pair")
 #: by letter, the kinds of traces (profiles.SOURCES) that show its defects
 SHOWS = {
     **dict.fromkeys("PGR", LOWER), "C": ("sched",), "S": ("counted",), "M": ("meta",), "V": ("pools",),
-    "Q": ("captures",), **dict.fromkeys("WT", ("contexts", "server")),
+    "Q": ("captures",), "W": ("contexts", "server"), "T": ("server",),
 }  # fmt: skip
 
 FOLDER = Path(__file__).parent / "canaries"

@@ -157,10 +157,22 @@ class Books:
             yield "W6", "an attach that answered 0 changed what is reserved"
         self.attached = bool(obs.attached)
         self.look(seen)
+        if op.kind == Kind.CTX_CLOSE and done and obs.attached:
+            yield "W6", "a context was closed, and the draft counts as attached"
+        if op.kind == Kind.CTX_ATTACH and done:
+            yield from self.borrowed()
         if op.kind == Kind.CTX_DECODE:
             b.decoded(op, obs, list(was.reserved), forced)
         elif op.kind in (Kind.CTX_OPEN, Kind.CTX_ATTACH) and done:
             b.settled(range(MAX_LANES) if op.kind == Kind.CTX_OPEN else range(1))
+
+    def borrowed(self) -> Iterator[tuple[str, str]]:
+        """W3: what the draft shares is lane 0 of both: both of its ends show the same buffers."""
+        pair = [self.of.get(n) for n in (TARGET, DRAFT)]
+        if self.trace.setup.strategy != Strategy.PAIR:  # of other strategies not checked here
+            return
+        if None not in pair and len({b.asked[0] for b in pair if b is not None}) > 1:
+            yield "W3", "the draft's lane 0 does not have the buffers of the target's lane 0"
 
     def look(self, seen: StepSeen) -> None:
         """What every lane's allocator shows."""

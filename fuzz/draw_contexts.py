@@ -207,7 +207,7 @@ class _History:
         if self.setup.pool != PoolKind.NO_POOL:
             moves.append((self.trim, 1))
         if self.server:
-            moves += [(self.enter, 6), (self.step, 8), (self.leave, 5)]
+            moves += [(self.enter, 6), (self.step, 8), (self.leave, 5), (self.close_busy, 2)]
         return moves
 
     def begin(self) -> None:
@@ -372,6 +372,11 @@ class _History:
             slot = self.draw.choice(sorted(self.busy))
             self.busy.discard(slot)
             self.add(Op(Kind.SLOT_LEAVE, slot))
+
+    def close_busy(self) -> None:
+        """The target may not go while a slot is busy (T1)."""
+        if self.busy:
+            self.add(Op(Kind.CTX_CLOSE, TARGET))
 
     def anything(self) -> None:
         """Any operation of a context or slot, most of them at a wrong time."""
