@@ -10,6 +10,7 @@
  *   make.cpp     allocators and schedulers: made, freed, made anew
  *   sharing.cpp  owners and borrowers, by whatever a tree offers for them
  *   drive.cpp    the tree's public interface, called for each operation
+ *   observe.cpp  what is seen of an allocator after it
  *   adapter.cpp  gallocheck.h
  */
 #ifndef GC_GGML_SUBJECT_H
@@ -309,6 +310,8 @@ constexpr uint32_t none = UINT32_MAX;
 uint64_t capabilities();
 bool can_measure();
 int32_t drive(Session & s, const gc_op & op, gc_obs & obs);
+
+/* observe.cpp */
 void observe(Session & s, Alloc & a, gc_obs & obs);
 
 } // namespace gc
