@@ -46,6 +46,7 @@ class _One:
     busy: bool = False
     bound: Graph | None = None
     sched: bool = False
+    nodes: int = 0  # of its scheduler
     then: int = 0  # generation at its capture
     recorded: Graph | None = None  # the last graph of its record
     trimmed: bool = False  # pools of its devices gave memory back since
@@ -107,7 +108,10 @@ class Books:
         ask = CaptureOp(int(op.kind), op.alloc, has(op.flags, OpFlag.UNCHECKED), reach=reach, evicts=reach)
         replaced = op.kind in (Kind.RESERVE, Kind.ALLOC) and after.gen[op.alloc] != one.gen
         back = any(b < a for a, b in zip(self.pooled, obs.pooled or self.pooled, strict=True))
-        out = Out(int(obs.status), replaced=replaced, trimmed=back or obs.released > 0)
+        mine = self.shown(op, seen).get(op.alloc)
+        larger = mine is not None and one.sched and mine.nodes > one.nodes and op.kind != Kind.NEW
+        left = op.kind in (Kind.FREE, Kind.REMAKE) and obs.status == Status.DONE
+        out = Out(int(obs.status), replaced=replaced, trimmed=back or obs.released > 0, anew=larger or left)
         past = Past(
             tuple(x.then for x in self.known.values()),
             tuple(True for _ in ALL),
@@ -155,7 +159,8 @@ class Books:
             one.then, one.trimmed = one.gen, False
             one.recorded = one.taking[-1] if one.taking else None
         for n, look in self.shown(op, seen).items():
-            self.known[n].gen, self.known[n].busy = look.generation, bool(look.in_flight)
+            x = self.known[n]
+            x.gen, x.busy, x.nodes = look.generation, bool(look.in_flight), look.nodes
         if op.kind in (Kind.POOL_ALLOC, Kind.POOL_FREE) and done:
             self.blocks[op.alloc] += 1 if op.kind == Kind.POOL_ALLOC else -1
         if op.kind == Kind.TRIM and done:
@@ -191,7 +196,8 @@ class Books:
         if op.kind == Kind.NEW:
             types = self.setup.types
             uses = frozenset(d for t in self.setup.configs[op.other] for d in types[t].devices(t))
-            self.known[op.alloc] = _One(uses, gen=obs.generation, sched=has(op.flags, OpFlag.BY_SCHED))
+            sched = has(op.flags, OpFlag.BY_SCHED)
+            self.known[op.alloc] = _One(uses, gen=obs.generation, sched=sched, nodes=obs.nodes)
         elif op.kind == Kind.BORROW:
             self.known[op.alloc].mate, self.known[op.other].mate = op.other, op.alloc
         elif op.kind == Kind.FREE:

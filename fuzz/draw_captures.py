@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..model.records import Cap, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
+from ..model.pool import KEPT
+from ..model.records import MAX_STREAMS, Cap, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
 from .draw import Draw
 from .generate import draw_history
-from .setups import draw_frame
+from .setups import draw_frame, draw_meta_frame
 
 _MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 3))
 _NO_FLAG = OpFlag(0)
@@ -18,11 +19,13 @@ def draw_captures(draw: Draw, caps: Cap) -> Trace:
     """Plain allocators or a pair, behind schedulers or not, mostly with pools."""
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and draw.boolean(0.6)
     sched = bool(caps & Cap.SCHED) and draw.boolean(0.5)
-    base = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, more=_MORE, length=14)
+    meta = bool(caps & Cap.META and caps & Cap.EXACT) and draw.boolean(0.2)
+    frame = draw_meta_frame(draw) if meta else draw_frame(draw, pair)
+    base = draw_history(draw, frame, caps, pair=pair, sched=sched, more=_MORE, length=14)
     setup = base.setup
     if caps & Cap.POOL and draw.boolean(0.9):
         unit = max(4096, *(t.granularity for t in setup.types))
-        kind = PoolKind.LEGACY_POOL if draw.boolean(0.25) else PoolKind.VMM_POOL
+        kind = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
         setup = replace(setup, pool=kind, pool_range=unit * draw.choice((1, 2, 4)))
     return replace(base, setup=setup, ops=tuple(_Weaver(draw, setup, len(base.graphs)).weave(base.ops)))
 
@@ -37,6 +40,7 @@ class _Weaver:
     sched: set[int] = field(default_factory=set)  # allocators behind schedulers
     alive: set[int] = field(default_factory=set)
     captured: list[int] = field(default_factory=list)  # should have a captured graph
+    hoarded: bool = False
     out: list[Op] = field(default_factory=list)  # what gives blocks back that are out
 
     def weave(self, ops: tuple[Op, ...]) -> Iterator[Op]:
@@ -66,10 +70,13 @@ class _Weaver:
         draw, n = self.draw, bound.alloc
         if draw.boolean(0.9):
             yield from (Op(Kind.SYNC, m) for m in sorted(self.sched & self.alive))
+        hoards = self.setup.pool == PoolKind.LEGACY_POOL and not self.hoarded and draw.boolean(0.4)
+        if hoards and draw.boolean(0.5):
+            yield from self.take_many(n, 2)  # its computations use one block each
         yield Op(Kind.CAPTURE_BEGIN, n)
         if draw.boolean(0.4):
             yield from self.meanwhile(n)
-        for _ in range(draw.choice((1, 1, 1, 2, 0))):
+        for _ in range(draw.choice((1, 1, 1, 2, 0) if not hoards else (1, 2, 2))):
             yield Op(Kind.COMPUTE, n, graph=bound.graph)
         if draw.boolean(0.4):
             yield from self.meanwhile(n)
@@ -80,8 +87,18 @@ class _Weaver:
                 yield op
         yield Op(Kind.CAPTURE_END, n)
         self.captured.append(n)
-        if draw.boolean(0.7):
+        if hoards:
+            self.hoarded = True
+            yield from self.take_many(n, KEPT + draw.integer(1, 2))
+            yield Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED if draw.boolean(0.4) else _NO_FLAG)
+        elif draw.boolean(0.7):
             yield self.launch(n)
+
+    def take_many(self, n: int, many: int) -> Iterator[Op]:
+        """Blocks of one legacy pool are taken, and all given back: beyond what it keeps the first are freed."""
+        device = self.draw.choice(self.devices)
+        yield from [Op(Kind.POOL_ALLOC, n, device, value=1)] * many
+        yield from [Op(Kind.POOL_FREE, n, device)] * many
 
     def meanwhile(self, n: int) -> Iterator[Op]:
         """What a capture must not let through, and a little that it must."""
@@ -103,7 +120,7 @@ class _Weaver:
             if self.captured and draw.boolean(0.6):
                 yield Op(Kind.LAUNCH, draw.choice(self.captured))
         if self.setup.pool and draw.boolean(0.06):
-            yield self.take(draw.integer(0, 1))
+            yield self.take(draw.integer(0, MAX_STREAMS - 1))
         if self.out and draw.boolean(0.3):
             yield self.out.pop()
         if self.captured and draw.boolean(0.03):
@@ -114,10 +131,14 @@ class _Weaver:
             return Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED)
         return Op(Kind.LAUNCH, n, flags=OpFlag.ASYNC if self.draw.boolean(0.3) else _NO_FLAG)
 
+    @property
+    def devices(self) -> list[int]:
+        return [k for k, kind in enumerate(self.setup.types) if not kind.meta]
+
     def trim(self) -> Op:
         return Op(Kind.TRIM, other=self.draw.integer(0, len(self.setup.types) - 1))
 
     def take(self, stream: int) -> Op:
-        device = self.draw.integer(0, len(self.setup.types) - 1)
+        device = self.draw.choice(self.devices)
         self.out.append(Op(Kind.POOL_FREE, stream, device))
         return Op(Kind.POOL_ALLOC, stream, device, value=self.draw.choice((1, 500, 5000)))

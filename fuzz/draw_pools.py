@@ -72,6 +72,7 @@ class _History:
         base = {Kind.POOL_ALLOC: 6, Kind.POOL_FREE: 4, Kind.TRIM: 3, Kind.COMPUTE: 2, Kind.CAPACITY: 1}
         mix = [(kind, w * draw.choice((1, 1, 2, 3))) for kind, w in base.items()]
         self.streams = draw.choice((1, 1, 2, MAX_STREAMS))
+        self.last = draw.choice((1, 1, MAX_STREAMS - 1))  # allocator that computes
         self.p_fail, self.p_wrong = draw.choice((0, 0.1, 0.3)), draw.choice((0, 0, 0.05, 0.2))
         made: list[Op] = []
         while len(made) < _LENGTH:
@@ -101,8 +102,9 @@ class _History:
     def hoard(self) -> list[Op]:
         """More blocks than a legacy pool keeps, taken and given back."""
         device, many = self.draw.choice(self.devices), KEPT + self.draw.integer(1, 2)
-        taken = [Op(Kind.POOL_ALLOC, 0, device, value=self.unit * (1 + n % 2)) for n in range(many)]
-        return [*taken, *[Op(Kind.POOL_FREE, 0, device)] * many]
+        stream = self.draw.integer(0, self.streams - 1)
+        taken = [Op(Kind.POOL_ALLOC, stream, device, value=self.unit * (1 + n % 2)) for n in range(many)]
+        return [*taken, *[Op(Kind.POOL_FREE, stream, device)] * many]
 
     def size(self) -> int:
         """Bytes at and around units, the range's end, and small ones."""
@@ -145,7 +147,7 @@ class _History:
     def compute(self) -> list[Op]:
         """A graph of an allocator, made and bound first where that has not happened yet."""
         draw = self.draw
-        alloc = draw.integer(0, 1)
+        alloc = draw.integer(0, self.last)
         ops = []
         if alloc not in self.alive:
             sched = bool(self.caps & Cap.SCHED) and draw.boolean(0.5)

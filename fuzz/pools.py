@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..model.pool import KEPT, Out, Pool, PoolOp
+from ..model.pool import ALIGNMENT, KEPT, Out, Pool, PoolOp
 from ..model.records import (
     MAX_STREAMS,
     Cap,
@@ -34,7 +34,7 @@ POOL_OPS = (Kind.POOL_ALLOC, Kind.POOL_FREE)
 Block = tuple[int, int]  #: address and bytes, as they were handed out
 Found = list[tuple[str, str]]  #: (clause, message)
 #: what one fault breaks first is told first: whom a trim reaches before what it gives back
-ORDER = ("V1", "V4", "V5", "V2", "V3")
+ORDER = ("V1", "V5", "V4", "V2", "V3")
 
 
 @dataclass
@@ -44,6 +44,7 @@ class _One:
     pool: Pool
     blocks: list[Block] = field(default_factory=list)
     unsure: bool = False  # legacy: which blocks it keeps is not known
+    unserved: bool = False  # a computation on its stream was refused since it was last seen
     lost: bool = False  # how much of the device's pool memory it has is not known
 
 
@@ -120,6 +121,8 @@ class Books:
                 tally[clause] += bool(rule.when and rule.counts)
                 if rule.when and not rule.then:
                     broken.append((clause, name))
+        if broken and self.left_out(op, obs):
+            broken.append(("V5", "a computation that found no scratch left a block handed out"))
         if obs.trouble & Trouble.BAD_POOL:
             broken.append(("V2", "a block does not hold what was written to it"))
         return Counter({c: int(n > 0) for c, n in tally.items()}), broken
@@ -131,6 +134,27 @@ class Books:
         ]
         lost = any(a != b for a, b in other)
         return Counter(V5=1), [("V5", "what could not be mapped stays in use")] if lost else []
+
+    def keeps_idle(self, device: int, held: int) -> bool:
+        """A trim left bytes to the device's idle pools, of which one's stream had such a computation."""
+        mine = [one for p, one in enumerate(self.known) if self.model.device(p) == device]
+        used = sum(one.pool.mapped for one in mine if one.blocks)
+        return held > used and any(one.unserved and not one.blocks for one in mine)
+
+    def left_out(self, op: Op, obs: Observation) -> bool:
+        """Whether a pool has more handed out than was taken of it, and a computation on its stream was refused."""
+        if op.kind == Kind.POOL_FREE and obs.status == Status.MISUSE:
+            return (
+                self.known[self.named(op)].unserved and op.value == 0
+            )  # something is above the latest block
+        if obs.status != Status.DONE:
+            return False
+        if op.kind == Kind.TRIM:
+            devices = self.setup.types[op.other].devices(op.other)
+            return any(self.keeps_idle(k, obs.pooled[k]) for k in devices)
+        one = self.known[self.named(op)]
+        more = -(-max(op.value, 1) // ALIGNMENT) * ALIGNMENT if op.kind == Kind.POOL_ALLOC else 0
+        return self.model.vmm and one.unserved and obs.out > one.pool.out + more
 
     def asked(self, op: Op, obs: Observation) -> tuple[PoolOp, Out] | None:
         """The operation and its result, as the rules know them; None where they say nothing of it."""
@@ -219,6 +243,7 @@ class Books:
             if seen and op.kind == Kind.POOL_FREE and op.value < len(one.blocks):
                 del one.blocks[-1 - op.value]
             one.lost &= not seen
+            one.unserved &= not (seen or (trimmed and pools[p].mapped == 0))
             one.unsure &= not (trimmed and pools[p].mapped == 0)
             one.pool = pools[p]
 
@@ -233,5 +258,6 @@ class Books:
             device, stream = divmod(p, MAX_STREAMS)
             if ran and op.alloc == stream:
                 one.pool = one.pool._replace(mapped=one.pool.mapped + grown[device])
+            one.unserved |= ran and op.alloc == stream and obs.status == Status.REFUSED
             one.lost |= deep and grown[device] != 0
             one.unsure |= not self.model.vmm and (deep or (ran and op.alloc == stream))

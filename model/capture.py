@@ -57,6 +57,7 @@ class Out(NamedTuple):
     touched: Value = False  # LAUNCH: ran on memory that is gone
     replaced: Value = False  # buffers were made or replaced
     trimmed: Value = False  # pools gave memory back
+    anew: Value = False  # the allocator was freed, remade or made larger
 
 
 class Model:
@@ -253,7 +254,7 @@ class Model:
         """FREE, REMAKE: its buffers go."""
         off = {f: self.put(me, False, getattr(s, f)) for f in ("has", "bound", "busy")}
         up = tuple(self.d.ite(m, g + 1, g) for m, g in zip(me, s.gen, strict=True))
-        return self.done(s._replace(gen=up, **off))
+        return s._replace(gen=up, **off), Out(_DONE, anew=True)
 
     def sync(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
         return self.done(s._replace(busy=self.put(me, False, s.busy)))

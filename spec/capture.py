@@ -88,6 +88,7 @@ def _replays(p: Step) -> Rules:
             d.all(launch, d.inv(p.mine(s.captured))), out.status == int(Status.MISUSE)),
         "a capture that took something is kept": Rule(
             d.all(p.kind(Kind.CAPTURE_END), p.done), p.mine(t.captured)),
+        "who is freed, remade or made larger has no captured graph": Rule(out.anew, d.inv(p.mine(t.captured))),
     }  # fmt: skip
 
 

@@ -107,6 +107,8 @@ def _end(p: Step, i: int) -> dict[str, Rules]:
             here + "mapped in whole units": Rule(got, d.roundup(b.mapped, unit) == b.mapped),
             here + "no more is mapped than is missing": Rule(
                 got, b.mapped == a.mapped + d.roundup(missing, unit)),
+            here + "a pool grows by what its device uses more": Rule(got, d.all(*(
+                p.t.used[j] - p.s.used[j] == (b.mapped - a.mapped if j == k else 0) for j in p.model.devices))),
             here + "the latest block can be freed": Rule(d.all(free, latest), d.all(
                 p.ok, b.out == a.out - op.size, b.mapped == a.mapped)),
             here + "no other block can be freed": Rule(d.all(free, d.inv(latest)), d.all(
@@ -147,6 +149,8 @@ def _blocks(p: Step, i: int) -> dict[str, Rules]:
             here + "a new block is whole units": Rule(d.all(alloc, d.inv(some), p.ok), d.all(
                 out.size == need, b.mapped == a.mapped + need)),
             here + "a block counts as handed out": Rule(d.all(alloc, p.ok), b.out == a.out + out.size),
+            here + "a pool grows by what its device uses more": Rule(d.all(alloc, p.ok), d.all(*(
+                p.t.used[j] - p.s.used[j] == (b.mapped - a.mapped if j == k else 0) for j in p.model.devices))),
             here + "a freed block is kept, up to the limit": Rule(free, d.all(p.ok, b.mapped == d.ite(
                 full, a.mapped - op.size, a.mapped), b.out == a.out - op.size)),
         },
