@@ -132,3 +132,4 @@ if __name__ == "__main__":
     every = [(known, cases[known.case]) for known in FINDINGS]
     write("ggml", "plain", every)
     write("ggml-resizable", "resizable", [(k, c) for k, c in every if not c.mended])
+    write("ggml-group", "group", [(k, c) for k, c in every if not c.mended])
