@@ -192,7 +192,7 @@ FILES: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "too deep": (b"[" * 100_000, ("bad.json",)),
     "a list": (b"[]", ("no gallocheck replay file",)),
     "another program's": (b'{"version": 1}', ("no gallocheck replay file",)),
-    "newer": (at("version", value=2), ("version 2", "newer gallocheck")),
+    "newer": (at("version", value=3), ("version 3", "newer gallocheck")),
     "much newer": (at("version", value=10**30), ("bad.json",)),
     "a field too many": (at("colour", value="red"), ("another shape", "colour")),
     "a field too few": (edited(lambda d: d.pop("trace")), ("another shape", "trace")),
