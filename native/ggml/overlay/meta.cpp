@@ -28,7 +28,8 @@ ggml_backend_meta_buffer_context & context_of(ggml_backend_buffer_t b) { return 
 ggml_backend_buffer_t alias_of(ggml_backend_buffer_t buffer) {
     std::vector<ggml_backend_buffer_t> parts;
     for (const auto & part : context_of(buffer).bufs) {
-        parts.push_back(part.get());
+        const bool kept = GC_PLANTED(ALIAS_IS_KEPT); /* it outlives the part: with a copy it fails the same way every time */
+        parts.push_back(kept ? new ggml_backend_buffer(*part) : part.get());
     }
     ggml_backend_buffer_t alias = buffer_of(buffer->buft, parts, 1 << 16, buffer->size);
     aliases.insert(alias);
