@@ -59,10 +59,10 @@ def found(defect: Defect, judge: Judge) -> bool:
     return failed is not None and failed.clause == defect.clause
 
 
-def hunt_for(defect: Defect, seed: int, seconds: float) -> tuple[Hunt, Result]:
+def hunt_for(defect: Defect, seed: int, seconds: float, shrink_s: float = 2.0) -> tuple[Hunt, Result]:
     """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
     with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
-        hunt = Hunt(judge, seed, shrink_s=2.0)
+        hunt = Hunt(judge, seed, shrink_s=shrink_s)
         of_a_tree = ("meta",) if defect.clause[0] == "M" else ("sched",)
         among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
         hunt.profiles = [p for p in hunt.profiles if p in among]

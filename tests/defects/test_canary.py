@@ -15,7 +15,8 @@ from gallocheck.native.library import library_path
 from gallocheck.spec.clauses import select
 from rich.console import Console
 
-TIMES = 20
+TIMES = 20  #: for the first defect of each clause, which every check relies on; the others a few times
+FIRST = {d.clause: d for d in reversed(DEFECTS)}
 EACH = pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: f"{d.number}-{d.clause}")
 
 
@@ -23,8 +24,9 @@ EACH = pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: f"{d.number}-{d.
 def test_it_shows_its_clause_every_time(defect: Defect) -> None:
     """As `gallocheck replay` runs it: each time in a process that has run nothing before."""
     saved = load(path_of(defect))
+    times = TIMES if defect is FIRST[defect.clause] else 3
     with Judge(str(library_path("planted")), defect.number, timeout=2.0) as judge:
-        verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(TIMES)]
+        verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(times)]
     assert all(v == verdicts[0] for v in verdicts)
     first = verdicts[0]
     assert first is not None and first.sort == "broken"
