@@ -30,6 +30,7 @@ from ..model.records import (
 )
 from ..native.worker import StepSeen
 from .fresh import Fresh, boundless
+from .wrong_bytes import wrong_bytes
 
 Found = Iterator[tuple[str, str]]
 SHARING = Cap.RESIZABLE | Cap.GROUP
@@ -207,14 +208,7 @@ class Books:
         wrong = obs.trouble & (WRONG | Trouble.BAD_GUARD) or self.another(op, obs, b)
         if alone and wrong and self.by_another_plan(op, b):
             yield "G4", "a graph is computed by a plan that was made for another"
-        if obs.trouble & Trouble.BAD_PREALLOC:
-            yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
-        if obs.trouble & Trouble.BAD_GUARD:
-            yield "P3", "bytes behind the end of a buffer were written"
-        if obs.trouble & Trouble.BAD_SOURCE:
-            yield "P1", f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
-        elif obs.trouble & Trouble.BAD_OUTPUT:
-            yield "P5", f"output {obs.bad_node} holds wrong bytes"
+        yield from wrong_bytes(obs)
         if self.another(op, obs, b):
             graph = self.computed(op, b)
             assert graph is not None

@@ -30,14 +30,14 @@ from ..model.records import (
 )
 from ..model.scheduler import NONE, Out, SchedOp, follow
 from ..model.session import Allocator, Pair, pad
-from ..model.stack import Stack
 from ..native.worker import StepSeen
 from ..spec import scheduler
 from ..spec.scheduler import Seen
 from . import alloc, deaths, pairs
-from .exact import differences
+from .by_size import right_for_any_size
 from .fresh import Fresh
 from .ledger import Ledger
+from .wrong_bytes import wrong_bytes
 
 Found = Iterator[tuple[str, str]]
 ROOM = (Kind.RESERVE, Kind.ALLOC)
@@ -208,19 +208,14 @@ class Books:
             b.doomed = False
         reserving = op.kind in (*ROOM, Kind.COMPUTE, Kind.FREE, Kind.REMAKE, Kind.SYNC, Kind.RESET)
         found = [*first, *((*above, *below) if reserving else (*below, *above)), *trouble]
-        if near and found and found[0][0] in ("R6", "R7", "R8") and self.by_size():
+        if (
+            near
+            and found
+            and found[0][0] in ("R6", "R7", "R8")
+            and right_for_any_size(self.trace, self.at, self.fresh, self.ledger.chunks)
+        ):
             yield "C3", "with schedulers for any number of tensors the same is right"
         yield from found
-
-    def by_size(self) -> bool:
-        """C3: all is as it must be up to this step where schedulers are made for any number of tensors."""
-        ops = [replace(x, value=0) if x.kind == Kind.NEW else x for x in self.trace.ops[: self.at + 1]]
-        run = self.fresh.run(replace(self.trace, ops=tuple(ops)))
-        reference = Stack(self.trace.setup, list(self.trace.graphs), chunks=self.ledger.chunks)
-        if len(run.steps) < len(ops):
-            return False
-        steps = zip(ops, run.steps, strict=True)
-        return not any(any(True for _ in differences(reference, x, seen)) for x, seen in steps)
 
     def scratch(self, op: Op, obs: Observation, b: Behind, ask: SchedOp, ran: int) -> Found:
         """C2: who gets no room or no scratch says so, and leaves nothing bound that it bound itself."""
@@ -352,17 +347,9 @@ class Books:
         return graph, f"the outputs' digest is {obs.digest:#x}, it must be {want:#x}"
 
     def trouble(self, obs: Observation, stale: bool, wrong: str) -> Found:
-        """The memory oracle: wrong bytes, whatever the books say."""
         if obs.trouble & Trouble.FREED_BUSY:
             yield "C1", "a buffer was freed while work in flight used it"
-        if obs.trouble & Trouble.BAD_PREALLOC:
-            yield "P14", f"preallocated tensor {obs.bad_node} was overwritten at byte {obs.bad_offset}"
-        if obs.trouble & Trouble.BAD_GUARD:
-            yield "P3", "bytes behind the end of a buffer were written"
-        if obs.trouble & Trouble.BAD_SOURCE:
-            yield ("R12" if stale else "P1"), f"source {obs.bad_src} of node {obs.bad_node} holds wrong bytes"
-        if obs.trouble & Trouble.BAD_OUTPUT:
-            yield ("R12" if stale else "P5"), f"output {obs.bad_node} holds wrong bytes"
+        yield from wrong_bytes(obs, stale)
         if wrong:
             yield "P5", wrong
 

@@ -68,8 +68,8 @@ def test_the_command_is_installed() -> None:
 
 
 def test_files_are_small_rooms() -> None:
-    """No file of ours has more than 400 lines."""
+    """No file that somebody wrote has more than 400 lines; kernels.ptx.h is generated."""
     ours = [p for kind in ("py", "cpp", "h", "c") for room in ("model", "spec", "native", "fuzz", "cli", "tests")
-            for p in (CHECKOUT / room).rglob(f"*.{kind}")]  # fmt: skip
+            for p in (CHECKOUT / room).rglob(f"*.{kind}") if p.name != "kernels.ptx.h"]  # fmt: skip
     long = {p.relative_to(CHECKOUT).as_posix(): n for p in ours if (n := p.read_text().count("\n")) > 400}
     assert long == {}
