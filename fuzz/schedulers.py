@@ -208,12 +208,8 @@ class Books:
             b.doomed = False
         reserving = op.kind in (*ROOM, Kind.COMPUTE, Kind.FREE, Kind.REMAKE, Kind.SYNC, Kind.RESET)
         found = [*first, *((*above, *below) if reserving else (*below, *above)), *trouble]
-        if (
-            near
-            and found
-            and found[0][0] in ("R6", "R7", "R8")
-            and right_for_any_size(self.trace, self.at, self.fresh, self.ledger.chunks)
-        ):
+        sizes = near and found and found[0][0] in ("R6", "R7", "R8")
+        if sizes and right_for_any_size(self.trace, self.at, self.fresh, self.ledger.chunks):
             yield "C3", "with schedulers for any number of tensors the same is right"
         yield from found
 
@@ -327,11 +323,8 @@ class Books:
         """The graph that was computed, or whose work was waited for, going by its digest; and what is wrong
         with a digest that is no graph's."""
         shows = (op.kind == Kind.SYNC and b.seen.in_flight) or op.kind == Kind.COMPUTE
-        if (
-            not shows
-            or (obs.status == Status.REFUSED and not obs.digest)
-            or obs.status in (Status.STALE, Status.MISUSE)
-        ):
+        refused = obs.status == Status.REFUSED and not obs.digest
+        if not shows or refused or obs.status in (Status.STALE, Status.MISUSE):
             return NONE, ""
         graph = b.sent if op.kind == Kind.SYNC else b.meant
         if op.kind == Kind.COMPUTE and graph == NONE:

@@ -1,7 +1,7 @@
 """C1 to C5 (and R14 where C3 causes it) as predicates of one step of a scheduler, and their proof.
 
-`Seen` is what any subject shows of a scheduler and its partner, with what follows
-from what was asked and answered alone (who is attached, what is bound). The same rules
+`Seen` is what any subject shows of a scheduler and its partner, with what is known
+of operations and statuses alone (who is attached, what is bound). The same rules
 judge the model in the proof and a subject in a run.
 """
 
