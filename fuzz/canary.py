@@ -59,12 +59,17 @@ def found(defect: Defect, judge: Judge) -> bool:
     return failed is not None and failed.clause == defect.clause
 
 
+def layer_of(defect: Defect) -> str:
+    """The layer that has the defect: its clause's, but for R14 behind schedulers (defects from 201 on)."""
+    return "C" if defect.clause[0] == "R" and defect.number > 200 else defect.clause[0]
+
+
 def hunt_for(defect: Defect, seed: int, seconds: float, shrink_s: float = 2.0) -> tuple[Hunt, Result]:
     """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
     with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
         hunt = Hunt(judge, seed, shrink_s=shrink_s)
         of_a_tree = ("meta",) if defect.clause[0] == "M" else ("sched",)
-        among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[defect.clause[0]]
+        among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[layer_of(defect)]
         hunt.profiles = [p for p in hunt.profiles if p in among]
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
