@@ -22,7 +22,8 @@ from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp
 from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import equal, fresh, leaves
-from .counted import roles
+from . import asking
+from .asking import implies, roles
 from .machine import Machine, Rules
 from .shares import same, some
 from .step import Rule
@@ -130,9 +131,9 @@ def invariants(model: Beside, s: Two) -> dict[str, Value]:
     calm = d.all(s.fine, s.stayed)
     sizes = [x for tree in (c.asked, c.req, *(o.asked for o in s.own)) for x in leaves(tree)]
     both, parts = d.all(*c.active), []
-    parts += [_if(d, j, d.all(both, c.uses[0][t], c.uses[1][t])) for t, j in enumerate(c.joint)]
-    parts += [_if(d, c.uses[r][t], c.active[r]) for r in ROLES for t in two.types]
-    parts.append(_if(d, c.active[BORROWER], c.active[OWNER]))
+    parts += [implies(d, j, d.all(both, c.uses[0][t], c.uses[1][t])) for t, j in enumerate(c.joint)]
+    parts += [implies(d, c.uses[r][t], c.active[r]) for r in ROLES for t in two.types]
+    parts.append(implies(d, c.active[BORROWER], c.active[OWNER]))
     nothing = [d.all(d.inv(c.planned[r]), *(x == 0 for x in leaves((c.req[r], c.asked[r])))) for r in ROLES]
     parts += [d.any(c.active[r], nothing[r]) for r in ROLES]
     alike = []
@@ -148,17 +149,13 @@ def invariants(model: Beside, s: Two) -> dict[str, Value]:
     return {
         "sizes are not negative": d.all(*(x >= 0 for x in sizes), *(x >= 1 for x in c.gran)),
         "who is attached": d.all(*parts),
-        "both sides are of the same allocators": _if(d, calm, d.all(*alike)),
+        "both sides are of the same allocators": implies(d, calm, d.all(*alike)),
         "both sides are on the same devices": d.all(*devices),
-        "others use the same on both": _if(d, calm, d.all(*(_others(model, s, t) for t in two.types))),
-        "what is not joint is the same": _if(d, calm, d.all(*(_own(model, s, t) for t in two.types))),
-        "what is joint is one of theirs": _if(d, calm, d.all(*(_joint(model, s, t) for t in two.types))),
-        "all needs are met": _if(d, calm, d.all(*(_met(model, s, t) for t in two.types))),
+        "others use the same on both": implies(d, calm, d.all(*(_others(model, s, t) for t in two.types))),
+        "what is not joint is the same": implies(d, calm, d.all(*(_own(model, s, t) for t in two.types))),
+        "what is joint is one of theirs": implies(d, calm, d.all(*(_joint(model, s, t) for t in two.types))),
+        "all needs are met": implies(d, calm, d.all(*(_met(model, s, t) for t in two.types))),
     }
-
-
-def _if(d: Any, a: Value, b: Value) -> Value:
-    return d.any(d.inv(a), b)
 
 
 def _others(model: Beside, s: Two, t: int) -> Value:
@@ -182,7 +179,7 @@ def _joint(model: Beside, s: Two, t: int) -> Value:
     makers = d.any(*(same(d, o.asked[t], entry) for o in s.own))
     within = (x <= y for o in s.own for x, y in zip(o.asked[t], real, strict=True))
     one = d.all(same(d, entry, c.asked[BORROWER][t]), makers, *within)
-    return _if(d, c.joint[t], one)
+    return implies(d, c.joint[t], one)
 
 
 def _met(model: Beside, s: Two, t: int) -> Value:
@@ -191,22 +188,16 @@ def _met(model: Beside, s: Two, t: int) -> Value:
     for r in ROLES:
         for have in (c.asked[r][t], s.own[r].asked[t]):
             enough = d.all(*map(operator.le, c.req[r][t], model.two.real(c, t, have)))  # type: ignore[arg-type]
-            parts.append(_if(d, c.uses[r][t], enough))
-    parts += [_if(d, x > 0, c.uses[r][t]) for r in ROLES for x in (*c.asked[r][t], *s.own[r].asked[t])]
+            parts.append(implies(d, c.uses[r][t], enough))
+    parts += [implies(d, x > 0, c.uses[r][t]) for r in ROLES for x in (*c.asked[r][t], *s.own[r].asked[t])]
     return d.all(*parts)
 
 
 def lawful(model: Beside, s: Two, op: RoleOp) -> list[Value]:
-    """Sizes are sizes; a plan's graph has the plan's requirement; who borrows never had a plan (all works)."""
-    d, c = model.d, s.c
-    law = [x >= 0 for x in leaves(op.need)]
-    law += [op.fail_nth >= 0, op.value >= 0, op.other >= 0, op.other < len(ROLES)]
-    law += [op.role >= OWNER, op.role <= BORROWER]
-    law += [_if(d, op.kind == int(Kind.BORROW), d.all(d.inv(op.match), *(x == 0 for x in leaves(op.need))))]
-    for r in ROLES:
-        fits = d.all(*equal(op.need, c.req[r]))
-        law.append(_if(d, d.all(op.kind == int(Kind.ALLOC), op.role == r, op.match, c.planned[r]), fits))
-    return law
+    """As of any two roles; and who borrows never had a plan (all works)."""
+    d = model.d
+    none = d.all(d.inv(op.match), *(x == 0 for x in leaves(op.need)))
+    return [*asking.lawful(d, s.c, op), implies(d, op.kind == int(Kind.BORROW), none)]
 
 
 def any_start(model: Beside) -> tuple[Two, list[Value]]:

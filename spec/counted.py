@@ -16,7 +16,8 @@ from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp
 from ..model.records import Kind
 from ..model.terms import equal, fresh, leaves
 from . import sharing
-from .machine import Fields, Machine, Rules
+from .asking import implies, lawful, roles
+from .machine import Machine, Rules
 from .shares import Move, Past, follow, past, same, seen, some
 from .words import describe
 
@@ -76,37 +77,21 @@ def invariants(model: Remembered, both: Both) -> dict[str, Value]:
         "the device counts the two's bytes": d.all(
             *(s.used[t] >= own[t] + d.ite(s.joint[t], 0, lent[t]) for t in types)),
         "who is attached, and how": d.all(
-            _if(d, s.owner, s.active[OWNER]),
-            *(_if(d, s.uses[r][t], s.active[r]) for r in ROLES for t in types),
-            *(_if(d, s.joint[t], d.all(here, s.uses[OWNER][t], s.uses[BORROWER][t])) for t in types)),
+            implies(d, s.owner, s.active[OWNER]),
+            *(implies(d, s.uses[r][t], s.active[r]) for r in ROLES for t in types),
+            *(implies(d, s.joint[t], d.all(here, s.uses[OWNER][t], s.uses[BORROWER][t])) for t in types)),
         "what is joint is one": d.all(
-            *(_if(d, s.joint[t], same(d, s.asked[OWNER][t], s.asked[BORROWER][t])) for t in types)),
+            *(implies(d, s.joint[t], same(d, s.asked[OWNER][t], s.asked[BORROWER][t])) for t in types)),
         "no buffer that nobody uses": d.all(
-            *(_if(d, x > 0, s.uses[r][t]) for r in ROLES for t in types for x in s.asked[r][t])),
+            *(implies(d, x > 0, s.uses[r][t]) for r in ROLES for t in types for x in s.asked[r][t])),
         "a bound graph has its memory, or let go of it": d.all(
-            *(_if(d, d.all(s.bound[r], s.held[r][t], s.uses[r][t], d.inv(s.stale[r])), some(d, s.asked[r][t]))
+            *(implies(d, d.all(s.bound[r], s.held[r][t], s.uses[r][t], d.inv(s.stale[r])), some(d, s.asked[r][t]))
               for r in ROLES for t in types)),
         "a bound graph's generation tells": d.all(
-            *(_if(d, s.bound[r], s.bound_gen[r] <= s.gen[r]) for r in ROLES),
-            *(_if(d, d.all(s.bound[r], s.stale[r]), s.bound_gen[r] < s.gen[r]) for r in ROLES)),
+            *(implies(d, s.bound[r], s.bound_gen[r] <= s.gen[r]) for r in ROLES),
+            *(implies(d, d.all(s.bound[r], s.stale[r]), s.bound_gen[r] < s.gen[r]) for r in ROLES)),
         "the past agrees": d.all(*(e for f in Past._fields for e in equal(getattr(g, f), getattr(s, f)))),
     }  # fmt: skip
-
-
-def _if(d: Any, a: Value, b: Value) -> Value:
-    return d.any(d.inv(a), b)
-
-
-def lawful(model: Remembered, both: Both, op: RoleOp) -> list[Value]:
-    """What a caller must keep to: sizes are sizes, and a plan's graph has the plan's requirement."""
-    d, s = model.d, both.s
-    law = [x >= 0 for x in leaves(op.need)]
-    law += [op.fail_nth >= 0, op.value >= 0, op.other >= 0, op.other < len(ROLES)]
-    law += [op.role >= OWNER, op.role <= BORROWER]
-    for r in ROLES:
-        fits = d.all(*equal(op.need, s.req[r]))
-        law.append(_if(d, d.all(op.kind == int(Kind.ALLOC), op.role == r, op.match, s.planned[r]), fits))
-    return law
 
 
 def tidy(both: Both) -> Both:
@@ -127,13 +112,6 @@ def first(model: Remembered) -> tuple[Both, list[Value]]:
     return start(model, cap, (1,) * types), [c >= 0 for c in cap]
 
 
-def roles(kind: int) -> tuple[Fields, ...]:
-    """Either role acts, where the kind does not say which."""
-    return tuple(
-        {"role": r} for r in ROLES if r == OWNER or kind not in (Kind.NEW, Kind.BORROW, Kind.CAPACITY)
-    )
-
-
 def words(tree: Tree) -> str:
     return describe(tree.s if isinstance(tree, Both) else tree)
 
@@ -149,7 +127,7 @@ MACHINE = Machine(
     operation=operation,
     rules=rules,
     invariants=invariants,
-    lawful=lawful,
+    lawful=lambda model, both, op: lawful(model.d, both.s, op),
     start=any_start,
     begin=first,
     splits=roles,

@@ -19,8 +19,9 @@ from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import equal, fresh, leaves
 from . import pair_words
+from .asking import implies, lawful, roles
 from .history import Past, follow, past, seen
-from .machine import Fields, Machine
+from .machine import Machine
 from .resizable import CHECKED, Rules, chunk_claim, rules
 from .step import Rule, Step
 
@@ -108,42 +109,26 @@ def invariants(model: Remembered, both: Both) -> dict[str, Value]:
     )
     both_here = d.all(*s.active)
     out["who is attached, and how"] = d.all(
-        _if(d, s.owner, s.active[OWNER]), _if(d, both_here, s.owner), _if(d, s.behind, both_here),
-        *(_if(d, s.uses[r][t], s.active[r]) for r in ROLES for t in types),
-        *(_if(d, both_here, s.common[t] == d.all(s.uses[OWNER][t], s.uses[BORROWER][t])) for t in types),
+        implies(d, s.owner, s.active[OWNER]), implies(d, both_here, s.owner), implies(d, s.behind, both_here),
+        *(implies(d, s.uses[r][t], s.active[r]) for r in ROLES for t in types),
+        *(implies(d, both_here, s.common[t] == d.all(s.uses[OWNER][t], s.uses[BORROWER][t])) for t in types),
     )  # fmt: skip
     out["no buffer that nobody uses"] = d.all(
-        *(_if(d, x > 0, d.any(*(pair.part(s, r, t) for r in ROLES))) for t in types for x in s.asked[t]),
-        *(_if(d, x > 0, d.all(s.behind, s.uses[BORROWER][t])) for t in types for x in s.old[t]),
+        *(implies(d, x > 0, d.any(*(pair.part(s, r, t) for r in ROLES))) for t in types for x in s.asked[t]),
+        *(implies(d, x > 0, d.all(s.behind, s.uses[BORROWER][t])) for t in types for x in s.old[t]),
     )  # fmt: skip
     out["a pending request is as the past says"] = d.all(
-        _if(d, g.sure, s.pending), _if(d, s.pending, g.open), _if(d, g.open, d.any(*s.active)),
-        *(_if(d, d.all(s.pending, g.done[r]), s.seen[r]) for r in ROLES),
-        *(_if(d, d.all(s.pending, s.seen[r]), g.tried[r]) for r in ROLES),
-        *(_if(d, s.seen[r], s.pending) for r in ROLES),
+        implies(d, g.sure, s.pending), implies(d, s.pending, g.open), implies(d, g.open, d.any(*s.active)),
+        *(implies(d, d.all(s.pending, g.done[r]), s.seen[r]) for r in ROLES),
+        *(implies(d, d.all(s.pending, s.seen[r]), g.tried[r]) for r in ROLES),
+        *(implies(d, s.seen[r], s.pending) for r in ROLES),
     )  # fmt: skip
     out["a bound graph's generation tells"] = d.all(
-        *(_if(d, s.bound[r], s.bound_gen[r] <= s.gen[r]) for r in ROLES),
-        *(_if(d, d.all(s.bound[r], s.stale[r]), s.bound_gen[r] < s.gen[r]) for r in ROLES),
+        *(implies(d, s.bound[r], s.bound_gen[r] <= s.gen[r]) for r in ROLES),
+        *(implies(d, d.all(s.bound[r], s.stale[r]), s.bound_gen[r] < s.gen[r]) for r in ROLES),
     )
     out["the past agrees"] = d.all(*(e for f in LINKED for e in equal(getattr(g, f), getattr(s, f))))
     return out
-
-
-def _if(d: Any, a: Value, b: Value) -> Value:
-    return d.any(d.inv(a), b)
-
-
-def lawful(model: Remembered, both: Both, op: RoleOp) -> list[Value]:
-    """What a caller must keep to: sizes are sizes, and a plan's graph has the plan's requirement."""
-    d, s = model.d, both.s
-    law = [x >= 0 for x in leaves(op.need)]
-    law += [op.fail_nth >= 0, op.value >= 0, op.other >= 0, op.other < len(ROLES)]
-    law += [op.role >= OWNER, op.role <= BORROWER]
-    for r in ROLES:
-        fits = d.all(*equal(op.need, s.req[r]))
-        law.append(_if(d, d.all(op.kind == int(Kind.ALLOC), op.role == r, op.match, s.planned[r]), fits))
-    return law
 
 
 def tidy(both: Both) -> Both:
@@ -162,13 +147,6 @@ def first(model: Remembered) -> tuple[Both, list[Value]]:
     types = len(model.pair.types)
     cap = fresh((0,) * types, "cap")
     return start(model, cap, (1,) * types), [c >= 0 for c in cap]
-
-
-def roles(kind: int) -> tuple[Fields, ...]:
-    """Either role acts, where the kind does not say which."""
-    return tuple(
-        {"role": r} for r in ROLES if r == OWNER or kind not in (Kind.NEW, Kind.BORROW, Kind.CAPACITY)
-    )
 
 
 def wishes(op: RoleOp) -> list[list[Value]]:
@@ -199,7 +177,7 @@ MACHINE = Machine(
     operation=operation,
     rules=lambda *a: rules(step(*a)),
     invariants=invariants,
-    lawful=lawful,
+    lawful=lambda model, both, op: lawful(model.d, both.s, op),
     words=words,
     start=any_start,
     begin=first,

@@ -18,6 +18,7 @@ from ..model.records import Kind, Status
 from ..model.scheduler import NONE, Model, Out, SchedOp, State
 from ..model.terms import equal, fresh, leaves
 from . import pair_words
+from .asking import implies
 from .machine import Fields, Machine, Rules
 from .step import Rule
 
@@ -239,28 +240,24 @@ def invariants(model: Model, s: State) -> dict[str, Value]:
         "sizes are not negative": d.all(*(x >= 0 for x in sizes), *(x >= 1 for x in p.gran)),
         "the devices count the pair's bytes": d.all(*(p.used[t] >= held[t] for t in types)),
         "who is attached, and how": d.all(
-            _if(d, p.owner, p.active[OWNER]), _if(d, both, p.owner), _if(d, p.behind, both),
-            *(_if(d, p.uses[r][t], p.active[r]) for r in ROLES for t in types), _if(d, both, d.any(*p.common)),
-            *(_if(d, both, p.common[t] == d.all(p.uses[OWNER][t], p.uses[BORROWER][t])) for t in types)),
+            implies(d, p.owner, p.active[OWNER]), implies(d, both, p.owner), implies(d, p.behind, both),
+            *(implies(d, p.uses[r][t], p.active[r]) for r in ROLES for t in types), implies(d, both, d.any(*p.common)),
+            *(implies(d, both, p.common[t] == d.all(p.uses[OWNER][t], p.uses[BORROWER][t])) for t in types)),
         "no buffer that nobody uses": d.all(
-            *(_if(d, x > 0, d.any(*(model.under.part(p, r, t) for r in ROLES)))
+            *(implies(d, x > 0, d.any(*(model.under.part(p, r, t) for r in ROLES)))
               for t in types for x in p.asked[t]),
-            *(_if(d, x > 0, d.all(p.behind, p.uses[BORROWER][t])) for t in types for x in p.old[t])),
+            *(implies(d, x > 0, d.all(p.behind, p.uses[BORROWER][t])) for t in types for x in p.old[t])),
         "only who is there has work in flight or a graph": d.all(
-            *(_if(d, d.any(s.busy[r], p.bound[r]), p.active[r]) for r in ROLES)),
+            *(implies(d, d.any(s.busy[r], p.bound[r]), p.active[r]) for r in ROLES)),
         "what is bound is what was meant": d.all(
-            *(_if(d, p.active[r], (s.meant[r] == NONE) == d.inv(p.bound[r])) for r in ROLES),
-            *(_if(d, p.bound[r], s.meant[r] == s.graph[r]) for r in ROLES)),
-        "what flies is what was sent": d.all(*(_if(d, s.busy[r], s.sent[r] == s.flying[r]) for r in ROLES)),
+            *(implies(d, p.active[r], (s.meant[r] == NONE) == d.inv(p.bound[r])) for r in ROLES),
+            *(implies(d, p.bound[r], s.meant[r] == s.graph[r]) for r in ROLES)),
+        "what flies is what was sent": d.all(*(implies(d, s.busy[r], s.sent[r] == s.flying[r]) for r in ROLES)),
         "graphs are numbered from 0": d.all(*(x >= NONE for x in (*s.meant, *s.flying))),
         "a number of tensors is one": d.all(*(x >= 0 for x in s.nodes)),
         "the scheduler says what its allocator says": d.all(*equal((s.gen, s.shrink_gen), (p.gen, p.shrink_gen))),
     }  # fmt: skip
     return out
-
-
-def _if(d: Any, a: Value, b: Value) -> Value:
-    return d.any(d.inv(a), b)
 
 
 def lawful(model: Model, s: State, op: SchedOp) -> list[Value]:
@@ -269,11 +266,13 @@ def lawful(model: Model, s: State, op: SchedOp) -> list[Value]:
     law = [x >= 0 for x in leaves(on.need)]
     law += [on.fail_nth >= 0, op.tensors >= 0, op.graph >= 0, on.other >= OWNER, on.other <= BORROWER]
     law += [op.role >= OWNER, op.role <= BORROWER]
-    law += [_if(d, op.kind == int(k), op.role == r) for k, r in ((Kind.NEW, OWNER), (Kind.BORROW, BORROWER))]
+    law += [
+        implies(d, op.kind == int(k), op.role == r) for k, r in ((Kind.NEW, OWNER), (Kind.BORROW, BORROWER))
+    ]
     binds = d.any(op.kind == int(Kind.ALLOC), op.kind == int(Kind.COMPUTE))
     for r in ROLES:
         fits = d.all(on.plannable, *equal(on.need, s.pair.req[r]))
-        law.append(_if(d, d.all(binds, op.role == r, on.match, s.pair.planned[r]), fits))
+        law.append(implies(d, d.all(binds, op.role == r, on.match, s.pair.planned[r]), fits))
     return law
 
 

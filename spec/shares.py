@@ -8,14 +8,13 @@ are judged by the same rules (sharing.py).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 from ..model.counted import Counted, Shares
 from ..model.domain import Tree, Value
 from ..model.pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, by_role, mine, simple, without
 from ..model.records import Kind, Status
+from .step import once
 
 
 class Seen(NamedTuple):
@@ -172,19 +171,6 @@ def _unbind(d: Any, g: Past, op: RoleOp) -> Past:
 
 
 # -- one step -------------------------------------------------------------------------------
-
-
-def once(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `Move` that is worked out once for each type."""
-
-    @wraps(f)
-    def kept(self: Move, *args: Any) -> Any:
-        key = (f, *args)
-        if key not in self._kept:
-            self._kept[key] = f(self, *args)
-        return self._kept[key]
-
-    return kept
 
 
 class Move:

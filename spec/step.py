@@ -25,10 +25,10 @@ class Rule(NamedTuple):
 
 
 def once(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `Step` that is worked out once for each list of arguments."""
+    """A method that is worked out once for each list of arguments; its object has a dict `_kept`."""
 
     @wraps(f)
-    def kept(self: Step, *args: Any) -> Any:
+    def kept(self: Any, *args: Any) -> Any:
         key = (f, *args)
         if key not in self._kept:
             self._kept[key] = f(self, *args)
