@@ -307,10 +307,10 @@ class Books:
         one = oracle.digest(b.graph(op.value, op.other))
         shares = halves(op.value) if op.value > 1 else ()
         both: list[int | None] = [oracle.digest(b.graph(t, op.other)) for t in shares]
-        want = mixed(both) if wide else one
+        want = oracle.of_lanes(both) if wide else one
         if want is None or obs.digest == want:
             return
-        if b.made.lanes == 2 and obs.digest in (one, mixed(both)):
+        if b.made.lanes == 2 and obs.digest in (one, oracle.of_lanes(both)):
             yield "W3", "the batch ran on other lanes than it must"
         else:
             yield "W8", f"the outputs' digest is {obs.digest:#x}, it must be {want:#x}"
@@ -362,12 +362,3 @@ def covers(have: tuple[int, ...], need: tuple[int, ...], unit: int) -> bool:
     """Every chunk has room, as the device rounds."""
     row = have + (0,) * (len(need) - len(have))
     return all(-(-h // unit) * unit >= x for h, x in zip(row, need, strict=False))
-
-
-def mixed(digests: list[int | None]) -> int | None:
-    """Both lanes' digests in one."""
-    if None in digests or len(digests) != 2:
-        return None
-    first, second = digests
-    assert first is not None and second is not None
-    return oracle.both(first, second)

@@ -7,7 +7,7 @@ sources' values. A test compares the two byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from .records import MAX_SRC, Graph
@@ -27,6 +27,14 @@ def mix(x: int) -> int:
 def both(first: int, second: int) -> int:
     """Two digests in one, in order; equal ones do not cancel out."""
     return mix((mix(first) + second) & MASK)
+
+
+def of_lanes(digests: Sequence[int | None]) -> int | None:
+    """Of lanes that computed, in order: the digest of one, or both in one; None where one is not known, or none ran."""
+    if not digests or None in digests:
+        return None
+    known = [x for x in digests if x is not None]
+    return known[0] if len(known) == 1 else both(*known)
 
 
 def values(graph: Graph) -> list[int]:

@@ -60,13 +60,6 @@ class Context:
         return self.number * MAX_LANES + lane
 
 
-def mixed(digests: list[int | None]) -> int:
-    """Of lanes that computed: the digest of one, or both mixed; 0 where Python does not know one."""
-    if not digests or None in digests:
-        return 0
-    return digests[0] if len(digests) == 1 else oracle.both(*digests)  # type: ignore[return-value,arg-type]
-
-
 class Contexts:
     """The contexts of a session, by number: those that are open."""
 
@@ -101,7 +94,7 @@ class Contexts:
         if op.kind == Kind.CTX_DECODE:
             return self.shown(*self.decode(c, op.value, op.other, op.flags))
         if op.kind == Kind.CTX_SYNC:
-            return self.shown(Status.DONE, mixed(self.sync(c)))
+            return self.shown(Status.DONE, oracle.of_lanes(self.sync(c)) or 0)
         if op.kind == Kind.CTX_NODES:
             c.nodes = max(c.nodes, op.value)
             return self.shown(Status.DONE)
@@ -301,7 +294,7 @@ class Contexts:
             return status, 0
         results = [self.sched.wait(c.alloc(lane)) for lane, _ in parts]
         digests = [oracle.digest(r.ran) for r in results if r.ran is not None]
-        return status, mixed(digests) if status == Status.DONE else 0
+        return status, oracle.of_lanes(digests) or 0 if status == Status.DONE else 0
 
     def launch(self, c: Context, lane: int, batch: Batch, flags: int) -> Status:
         """A graph that is bound already is used again."""

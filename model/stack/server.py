@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .. import server
+from .. import oracle, server
 from ..domain import Ints
 from ..records import MAX_SERVER_SLOTS, Kind, Observation, Op, Status
-from .contexts import DRAFT, TARGET, mixed
+from .contexts import DRAFT, TARGET
 
 if TYPE_CHECKING:
     from . import Stack
@@ -61,7 +61,7 @@ class Server:
         draft = contexts.known.get(DRAFT)
         if status == Status.DONE and draft is not None:
             status, second = contexts.decode(draft, 1, min(used, draft.made.cells), 0)
-            digest = mixed([digest, second]) if digest and second and status == Status.DONE else 0
+            digest = oracle.both(digest, second) if digest and second and status == Status.DONE else 0
         return contexts.shown(status, digest)
 
     def adds(self, op: Op) -> dict[str, Any]:
