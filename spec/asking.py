@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import z3
+
 from ..model.domain import Value
 from ..model.pair import BORROWER, OWNER, ROLES, RoleOp
 from ..model.records import Kind
@@ -35,3 +37,17 @@ def roles(kind: int) -> tuple[Fields, ...]:
     return tuple(
         {"role": r} for r in ROLES if r == OWNER or kind not in (Kind.NEW, Kind.BORROW, Kind.CAPACITY)
     )
+
+
+def wishes(op: RoleOp, kind: Value | None = None) -> list[list[Value]]:
+    """Of a counterexample: no failures, everything ordinary; a borrower that attaches brings nothing.
+
+    `kind`: where the operation is a part of another, that one's.
+    """
+    out = [
+        [op.fail_nth == 0, *map(z3.Not, op.inject)],
+        [op.plannable, op.clean, *op.uses, z3.Not(op.unchecked)],
+    ]
+    if not z3.is_expr(op.kind if kind is None else kind):
+        out.append([*(x == 0 for x in leaves(op.need)), z3.Not(op.match), op.other == OWNER])
+    return out

@@ -11,15 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import z3
-
 from ..model.domain import Tree, Value
 from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp, State
 from ..model.records import Kind
 from ..model.resizable import Model
 from ..model.terms import equal, fresh, leaves
 from . import pair_words
-from .asking import implies, lawful, roles
+from .asking import implies, lawful, roles, wishes
 from .history import Past, follow, past, seen
 from .machine import Machine
 from .resizable import CHECKED, Rules, chunk_claim, rules
@@ -147,17 +145,6 @@ def first(model: Remembered) -> tuple[Both, list[Value]]:
     types = len(model.pair.types)
     cap = fresh((0,) * types, "cap")
     return start(model, cap, (1,) * types), [c >= 0 for c in cap]
-
-
-def wishes(op: RoleOp) -> list[list[Value]]:
-    """No failures, everything ordinary; a borrower that attaches brings nothing."""
-    out = [
-        [op.fail_nth == 0, *map(z3.Not, op.inject)],
-        [op.plannable, op.clean, *op.uses, z3.Not(op.unchecked)],
-    ]
-    if not z3.is_expr(op.kind):
-        out.append([*(x == 0 for x in leaves(op.need)), z3.Not(op.match), op.other == OWNER])
-    return out
 
 
 def words(tree: Tree) -> str:

@@ -78,7 +78,30 @@ def rules(p: Step) -> dict[str, Rules]:
 
 def _one(p: Step, i: int) -> dict[str, Rules]:
     """What an operation does to the one pool that it names, and to its device."""
-    return (_end if p.model.vmm else _blocks)(p, i)
+    found = (_end if p.model.vmm else _blocks)(p, i)
+    for clause, parts in _either(p, i).items():
+        found[clause] |= parts
+    return found
+
+
+def _either(p: Step, i: int) -> dict[str, Rules]:
+    """Of V2 and V5, what holds of both kinds of pool."""
+    d = p.d
+    a, b, k = p.s.pools[i], p.t.pools[i], p.model.device(i)
+    alloc = d.all(p.on(i), p.kind(Kind.POOL_ALLOC))
+    here = f"pool {i}: "
+    return {
+        "V2": {
+            here + "a pool grows by what its device uses more": Rule(d.all(alloc, p.ok), d.all(*(
+                p.t.used[j] - p.s.used[j] == (b.mapped - a.mapped if j == k else 0) for j in p.model.devices))),
+        },
+        "V5": {
+            here + "a failed block leaves the pool as it was": Rule(d.all(alloc, p.refused), d.all(
+                b.out == a.out, b.mapped == a.mapped)),
+            here + "a failed block leaves the device as it was": Rule(d.all(alloc, p.refused), d.all(
+                p.t.used[k] == p.s.used[k], p.t.pooled[k] == p.s.pooled[k])),
+        },
+    }  # fmt: skip
 
 
 def _end(p: Step, i: int) -> dict[str, Rules]:
@@ -107,18 +130,12 @@ def _end(p: Step, i: int) -> dict[str, Rules]:
             here + "mapped in whole units": Rule(got, d.roundup(b.mapped, unit) == b.mapped),
             here + "no more is mapped than is missing": Rule(
                 got, b.mapped == a.mapped + d.roundup(missing, unit)),
-            here + "a pool grows by what its device uses more": Rule(got, d.all(*(
-                p.t.used[j] - p.s.used[j] == (b.mapped - a.mapped if j == k else 0) for j in p.model.devices))),
             here + "the latest block can be freed": Rule(d.all(free, latest), d.all(
                 p.ok, b.out == a.out - op.size, b.mapped == a.mapped)),
             here + "no other block can be freed": Rule(d.all(free, d.inv(latest)), d.all(
                 out.status == int(Status.MISUSE), b.out == a.out, b.mapped == a.mapped)),
         },
         "V5": {
-            here + "a failed block leaves the pool as it was": Rule(d.all(alloc, p.refused), d.all(
-                b.out == a.out, b.mapped == a.mapped)),
-            here + "a failed block leaves the device as it was": Rule(d.all(alloc, p.refused), d.all(
-                p.t.used[k] == p.s.used[k], p.t.pooled[k] == p.s.pooled[k])),
             here + "a failure is told to the caller": Rule(
                 d.all(alloc, inside, missing > 0, d.any(told, full)), p.refused),
             here + "no failure without a reason": Rule(
@@ -149,16 +166,10 @@ def _blocks(p: Step, i: int) -> dict[str, Rules]:
             here + "a new block is whole units": Rule(d.all(alloc, d.inv(some), p.ok), d.all(
                 out.size == need, b.mapped == a.mapped + need)),
             here + "a block counts as handed out": Rule(d.all(alloc, p.ok), b.out == a.out + out.size),
-            here + "a pool grows by what its device uses more": Rule(d.all(alloc, p.ok), d.all(*(
-                p.t.used[j] - p.s.used[j] == (b.mapped - a.mapped if j == k else 0) for j in p.model.devices))),
             here + "a freed block is kept, up to the limit": Rule(free, d.all(p.ok, b.mapped == d.ite(
                 full, a.mapped - op.size, a.mapped), b.out == a.out - op.size)),
         },
         "V5": {
-            here + "a failed block leaves the pool as it was": Rule(d.all(alloc, p.refused), d.all(
-                b.out == a.out, b.mapped == a.mapped)),
-            here + "a failed block leaves the device as it was": Rule(d.all(alloc, p.refused), d.all(
-                p.t.used[k] == p.s.used[k], p.t.pooled[k] == p.s.pooled[k])),
             here + "a failure is told to the caller": Rule(
                 d.all(alloc, d.inv(some), d.any(told, beyond)), p.refused),
             here + "no failure without a reason": Rule(

@@ -10,14 +10,12 @@ from __future__ import annotations
 import operator
 from typing import Any, NamedTuple
 
-import z3
-
 from ..model.domain import Tree, Value
 from ..model.pair import BORROWER, OWNER, ROLES, Devices, RoleOp, mine
 from ..model.records import Kind, Status
 from ..model.scheduler import NONE, Model, Out, SchedOp, State
 from ..model.terms import equal, fresh, leaves
-from . import pair_words
+from . import asking, pair_words
 from .asking import implies
 from .machine import Fields, Machine, Rules
 from .step import Rule
@@ -301,15 +299,9 @@ def roles(kind: int) -> tuple[Fields, ...]:
 
 
 def wishes(op: SchedOp) -> list[list[Value]]:
-    """No failures, everything ordinary."""
-    on = op.on
-    out = [
-        [on.fail_nth == 0, *map(z3.Not, on.inject), op.scratch],
-        [on.plannable, on.clean, *on.uses, z3.Not(on.unchecked)],
-    ]
-    if not z3.is_expr(op.kind):
-        out.append([*(x == 0 for x in leaves(on.need)), z3.Not(on.match), on.other == OWNER])
-    return out
+    """No failures, everything ordinary; scratch can be had."""
+    first, *rest = asking.wishes(op.on, op.kind)
+    return [[*first, op.scratch], *rest]
 
 
 def words(tree: Tree) -> str:
