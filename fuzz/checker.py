@@ -197,7 +197,7 @@ class Checker:
         self.at = len(run.steps)
         if run.death is None:
             if run.leaked:
-                yield Verdict("broken", "G5", f"{run.leaked} bytes stay in use after every allocator was freed",
+                yield Verdict("broken", "G5", f"{run.leaked} bytes stay in use, or reserved, after all was freed",
                               self.at, "close")  # fmt: skip
             return
         how = deaths.describe(run.death)

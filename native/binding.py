@@ -113,7 +113,7 @@ class Session:
         return layout.places(bytes(ffi.buffer(raw, count * layout.PLACE.size)))
 
     def close(self) -> int:
-        """Frees every allocator; returns the device bytes still in use (G5: 0). Again: does nothing, 0."""
+        """Frees all; returns the bytes of devices and address ranges still taken (G5: 0). Again: does nothing, 0."""
         if not self._handle:
             return 0
         handle, self._handle = self._handle, None

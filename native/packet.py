@@ -73,7 +73,7 @@ class Run:
 
     `opened` is False where the subject takes no such setup (nothing was run then).
     `graphs[k]`: the subject's number of graph k, -1 where it does not take it.
-    `leaked`: bytes still in use after close (G5), None where it did not get there.
+    `leaked`: bytes still in use or reserved after close (G5), None where it did not get there.
     """
 
     steps: list[StepSeen]

@@ -281,6 +281,7 @@ GC_EXPORT uint64_t gc_close(gc_session * s) {
     for (uint32_t t = 0; t < s->setup.n_types; t++) {
         left += gc::machine::used(s->world, int(t));
     }
+    left += gc::machine::reserved(s->world);
     s->graphs.clear(); // their memory is the world's
     gc::machine::close(s->world);
     delete s;

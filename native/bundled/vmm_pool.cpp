@@ -16,7 +16,7 @@ class vmm_pool : public pool {
 
     ~vmm_pool() override {
         unmap_all();
-        if (base_) must(d_.api->mem_address_free(base_, range_));
+        if (base_ && !GC_PLANTED(RANGE_OUTLIVES_POOL)) must(d_.api->mem_address_free(base_, range_));
     }
 
     bool take(uint64_t bytes, block & b) override {

@@ -148,6 +148,15 @@ uint64_t used(world * w, int device) {
     return w->gpus[device].used;
 }
 
+uint64_t reserved(world * w) {
+    const locked lock(w->mutex);
+    uint64_t bytes = 0;
+    for (const reservation & r : w->reservations) {
+        bytes += r.size;
+    }
+    return bytes;
+}
+
 uint64_t most(const world * w) {
     return w->on->most;
 }

@@ -175,6 +175,10 @@ uint64_t used(world * w, int device) {
     return emulated::used(w->account, device);
 }
 
+uint64_t reserved(world * w) {
+    return emulated::reserved(w->account);
+}
+
 uint64_t most(const world * w) {
     return emulated::most(w->account);
 }
