@@ -32,6 +32,7 @@ class Book:
         default_factory=lambda: [0] * MAX_LANES
     )  # both readings of its allocator added
     known: list[int] = field(default_factory=lambda: [0] * MAX_LANES)  # the same after its last reservation
+    vague: bool = False  # lane 0's may be older than `known` says: what happened between is not seen
     busy: list[bool] = field(default_factory=lambda: [False] * MAX_LANES)
     asked: list[tuple[tuple[int, ...], ...]] = field(default_factory=lambda: [()] * MAX_LANES)
     had: list[tuple[tuple[int, ...], ...]] = field(
@@ -40,6 +41,7 @@ class Book:
     nodes: list[int] = field(default_factory=lambda: [0] * MAX_LANES)  # that the lane's scheduler is made for
     wanted: int = 0  # tensors that its graphs may have
     again: int = 0  # reservations that the last batch had to make whatever it needs
+    second: bool = False  # lane 1 had to make one, for whatever reason
     bound: tuple[int, int] | None = None  # tokens and cells that lane 0's graph is for
     bound_at: int = 0  # the generation then
     generation: int = 0  # that lane 0 reads
@@ -53,13 +55,18 @@ class Book:
     def forced(self) -> list[bool]:
         """The lane has to reserve at its next batch, whatever that needs."""
         outdated = [r != k for r, k in zip(self.reading, self.known, strict=True)]
-        return [o or 0 < n < self.wanted for o, n in zip(outdated, self.nodes, strict=True)]
+        return [o or self.due(lane) for lane, o in enumerate(outdated)]
+
+    def due(self, lane: int) -> bool:
+        """A larger scheduler is due (C3)."""
+        return 0 < self.nodes[lane] < self.wanted
 
     # -- what happens ------------------------------------------------------------------------
 
     def opened(self) -> None:
         self.open, self.able, self.sure, self.shared, self.bound = True, True, True, False, None
         self.wanted = self.made.nodes or len(self.template.tensors)
+        self.vague = False
         self.calls = [workspace.opened(Ints, g) for g in self.calls]
 
     def shown(self, obs: Observation) -> None:
@@ -85,24 +92,19 @@ class Book:
         """These lanes have reserved, and know what they read."""
         for lane in lanes:
             self.known[lane] = self.reading[lane]
+            self.vague &= lane > 0
         self.bound = None
 
     def decoded(self, op: Op, obs: Observation, old: list[Need], forced: list[bool]) -> None:
         """The history after a batch; `old`: what was reserved before it, `forced`: see there."""
         done = obs.status == Status.DONE
-        ask = PolicyOp(Kind.CTX_DECODE, op.value, op.other)
         ran = workspace.runs(Ints, self.frame, op.value)
-        for lane in range(MAX_LANES):
-            failed = not done and self.reserved[lane] == NOTHING
-            here = ran[lane] and self.able and (done or failed or lane == 0)
-            self.calls[lane] = workspace.follow(
-                Ints, self.frame, self.calls[lane], old[lane], ask, here, failed
-            )
+        self.follow(op, done, old)
         self.again = sum(f for f, r in zip(forced, ran, strict=True) if r)
-        second = ran[1] and (old[1] != self.reserved[1] or forced[1])
+        self.second = ran[1] and (old[1] != self.reserved[1] or forced[1])
         if ran[1] and done:
             self.known[1] = self.reading[1]
-        if obs.reserves - bool(second) > 0 or not self.sure:
+        if obs.reserves - self.second > 0 or not self.sure:
             self.settled(range(1))
         if not done:  # which lanes got so far is not seen
             self.settled(range(MAX_LANES if ran[1] and obs.reserves else bool(obs.reserves)))
@@ -111,8 +113,29 @@ class Book:
         if self.bound != (tokens, op.other):
             self.bound, self.bound_at = (tokens, op.other), self.generation
 
-    def stepped(self, tokens: int, used: int) -> None:
+    def follow(self, op: Op, done: bool, old: list[Need]) -> None:
+        """The lanes' histories after a batch; `done`: no reservation for it failed."""
+        ask = PolicyOp(Kind.CTX_DECODE, op.value, op.other)
+        ran = workspace.runs(Ints, self.frame, op.value)
+        for lane in range(MAX_LANES):
+            failed = not done and self.reserved[lane] == NOTHING
+            here = ran[lane] and self.able and (done or failed or lane == 0)
+            self.calls[lane] = workspace.follow(
+                Ints, self.frame, self.calls[lane], old[lane], ask, here, failed
+            )
+
+    def beside(self, op: Op, old: list[Need], vague: bool) -> None:
+        """The history after a batch, within a slot's step, for which no reservation failed. `vague`: what the
+        other context did after it may have replaced lane 0's buffers, and may not."""
+        self.follow(op, True, old)
+        self.again, self.second = 0, False
+        for lane, ran in enumerate(workspace.runs(Ints, self.frame, op.value)):
+            self.known[lane] = self.reading[lane] if ran else self.known[lane]
+        self.vague, self.bound = vague, None
+
+    def stepped(self, tokens: int, used: int, vague: bool) -> None:
         """The history after a batch that is not seen itself; what is reserved follows the policy."""
+        self.known[0], self.vague, self.bound = self.reading[0], vague, None
         c, ask = self.frame, PolicyOp(Kind.CTX_DECODE, tokens, used)
         ran = workspace.runs(Ints, c, tokens)
         lanes = tuple(

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..model import oracle
 from ..model.domain import Ints
 from ..model.records import (
     MAX_LANES,
-    MAX_SERVER_SLOTS,
     VALIDATED,
     Cap,
     Context,
@@ -26,6 +26,7 @@ from ..model.records import (
     Op,
     OpFlag,
     Option,
+    PoolKind,
     Status,
     Strategy,
     Trace,
@@ -33,20 +34,21 @@ from ..model.records import (
     has,
 )
 from ..model.waiting import DRAFT, TARGET, ContextOp, ContextOut, State
-from ..model.workspace import NOTHING, Parts, Policy, halves
+from ..model.workspace import Parts, Policy, halves
 from ..native.worker import StepSeen
 from ..spec import waiting, workspace
 from ..spec.step import Rule
 from ..spec.workspace import Calls, PolicyOp, PolicyOut, Seen
 from .context_book import Book
+from .context_memory import Memory
 from .fresh import Fresh
+from .slots import BY_TARGET, NOBODY, UNKNOWN, Slots, digest, refuser
 
 WRONG = Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT | Trouble.BAD_PREALLOC | Trouble.BAD_GUARD
 #: where one fault breaks several clauses, the one that says most of it comes first
 FIRST = ("W8", "W6", "W7", "W3", "W1", "W2", "W5", "W4")
 #: what only shows where memory is seen from inside
 HIDDEN = ("no shared buffer is replaced under work in flight", "never computes on memory that is gone")
-_NO_CALLS = Calls(0, NOTHING, False)
 
 
 class Books:
@@ -54,13 +56,15 @@ class Books:
 
     def __init__(self, trace: Trace, caps: Cap, fresh: Fresh) -> None:
         self.trace, self.fresh = trace, fresh
-        self.policy = Policy(Ints)
+        self.policy, self.memory = Policy(Ints), Memory(trace, fresh)
         contexts = enumerate(trace.setup.contexts)
         self.of = {n: Book(c, trace.graphs[c.graph]) for n, c in contexts if c.config >= 0}
         self.attached = False
         self.spoiled = False  # R12's counter-test ran on memory that may be gone
-        self.cells = [0] * MAX_SERVER_SLOTS  # of the slots' requests
-        self.lost = False  # they are not known
+        self.slots = Slots()
+        self.apart = (
+            False  # the target was made anew, the draft keeps the old buffers until it reserves (R14)
+        )
         self.judged: list[tuple[str, str]] = []
 
     # -- the layer ---------------------------------------------------------------------------
@@ -124,14 +128,14 @@ class Books:
         if obs.status == Status.MISUSE:
             yield from self.misused(op, b)
             return
-        before, was = self.state(), b.seen()
+        before, was, due = self.state(), b.seen(), b.due(0) or b.vague
         if op.kind == Kind.CTX_DECODE and self.gone(op):
             self.spoiled = True
         found = [*self.follow(op, seen, b)]
         found += self.policy_rules(op, obs, b, was, n)
-        sizes = [*self.memory(op, seen, b, n)]
+        sizes = [*self.memory.broken(op, seen.obs, b, n)]
         found += [] if found else sizes  # where it reserves for something else, sizes say nothing more
-        found += self.waiting_rules(op, obs, before, n)
+        found += self.waiting_rules(op, obs, before, due or was.reserved[0] != b.reserved[0], n)
         found += self.content(op, obs, b, before, n)
         yield from sorted(found, key=rank)
 
@@ -159,25 +163,28 @@ class Books:
         self.look(seen)
         if op.kind == Kind.CTX_CLOSE and done and obs.attached:
             yield "W6", "a context was closed, and the draft counts as attached"
-        if op.kind == Kind.CTX_ATTACH and done:
-            yield from self.borrowed()
         if op.kind == Kind.CTX_DECODE:
             b.decoded(op, obs, list(was.reserved), forced)
         elif op.kind in (Kind.CTX_OPEN, Kind.CTX_ATTACH) and done:
             b.settled(range(MAX_LANES) if op.kind == Kind.CTX_OPEN else range(1))
+        if op.alloc == DRAFT and op.kind in (Kind.CTX_ATTACH, Kind.CTX_DECODE):
+            self.apart &= obs.reserves - b.second <= 0
+        yield from self.borrowed()
 
     def borrowed(self) -> Iterator[tuple[str, str]]:
-        """W3: what the draft shares is lane 0 of both: both of its ends show the same buffers."""
+        """W3: what the draft shares is lane 0 of both: as long as it does, both ends show the same buffers."""
         pair = [self.of.get(n) for n in (TARGET, DRAFT)]
-        if self.trace.setup.strategy != Strategy.PAIR:  # of other strategies not checked here
-            return
+        if self.trace.setup.strategy != Strategy.PAIR or not self.attached or self.apart:
+            return  # of other strategies not checked here
         if None not in pair and len({b.asked[0] for b in pair if b is not None}) > 1:
             yield "W3", "the draft's lane 0 does not have the buffers of the target's lane 0"
 
     def look(self, seen: StepSeen) -> None:
         """What every lane's allocator shows."""
         for n, b in self.of.items():
+            nodes = b.nodes[0]
             b.look(seen.looks, n * MAX_LANES)
+            self.apart |= n == TARGET and self.attached and nodes != b.nodes[0]
             b.shared |= self.attached and b.open
 
     # -- rules ---------------------------------------------------------------------------------
@@ -210,7 +217,8 @@ class Books:
         parts = Parts(b.reserved[0].cells, 0, 0)
         reserves = 0 if op.kind == Kind.CTX_OPEN else obs.reserves - b.again
         ask = PolicyOp(op.kind, op.value, op.other)
-        out = PolicyOut(int(obs.status), reserves, parts, Parts(op.other, 0, 0))
+        failed = self.memory.failed(op, obs, b)
+        out = PolicyOut(int(obs.status), reserves, parts, Parts(op.other, 0, 0), failed)
         found = workspace.rules(Ints, b.frame, was, ask, b.seen(), out, tuple(b.calls))
         for clause, rules in found.items():
             if clause == "W7":
@@ -224,16 +232,17 @@ class Books:
                 yield clause, name
 
     def waiting_rules(
-        self, op: Op, obs: Observation, before: State, n: Counter[str]
+        self, op: Op, obs: Observation, before: State, due: bool, n: Counter[str]
     ) -> Iterator[tuple[str, str]]:
-        """W4, W5, W6 over both contexts."""
+        """W4, W5, W6 over both contexts. `due`: the policy, or a larger scheduler, asks for a reservation."""
         b = self.of[op.alloc]
         places, only_options = self.placed(op)
         ask = ContextOp(
             int(op.kind), op.alloc, has(op.flags, OpFlag.ASYNC), unchecked=has(op.flags, OpFlag.UNCHECKED),
-            places=places, fails=obs.status == Status.FAILED,
+            places=places, fails=not b.able, due=due,
         )  # fmt: skip
-        lane_0 = obs.reserves if b.known[0] == b.reading[0] else 0
+        others = int(op.kind == Kind.CTX_DECODE and b.second)
+        lane_0 = obs.reserves - others if b.known[0] == b.reading[0] else 0
         out = ContextOut(int(obs.status), obs.waits, lane_0)
         after = self.state()
         if op.kind == Kind.CTX_DECODE and obs.status not in (Status.DONE, Status.REFUSED):
@@ -256,37 +265,7 @@ class Books:
         rest = types and (setup.strategy == Strategy.PAIR or counted)
         return rest and options, rest and not options
 
-    # -- memory and content -----------------------------------------------------------------------
-
-    def need(self, b: Book, lane: int) -> tuple[tuple[int, ...], ...] | None:
-        """Bytes by type and chunk that the lane's reservation asks for."""
-        return self.fresh.plan(self.trace.setup, b.made.config, b.graph(*b.reserved[lane])).need
-
-    def memory(self, op: Op, seen: StepSeen, b: Book, n: Counter[str]) -> Iterator[tuple[str, str]]:
-        """W7: a lane's buffers cover its reservation; where they are its own and new, they are just that."""
-        obs = seen.obs
-        opens = op.kind == Kind.CTX_OPEN
-        served = obs.status == Status.DONE and op.kind in (Kind.CTX_OPEN, Kind.CTX_DECODE, Kind.CTX_ATTACH)
-        if not served or not (obs.reserves or opens):
-            return
-        for lane in range(b.made.lanes):
-            need, asked = self.need(b, lane), b.asked[lane]
-            if need is None or b.reserved[lane] == NOTHING or not asked:
-                continue
-            n["W7"] += 1
-            for t, row in enumerate(need):
-                if not covers(asked[t], row, self.trace.setup.types[t].granularity):
-                    yield (
-                        "W7",
-                        f"lane {lane}, type {t}: {list(asked[t])} bytes for a reservation of {list(row)}",
-                    )
-                alone = lane > 0 or not b.shared
-                new = opens or (alone and asked[t] != (b.had[lane][t] if b.had[lane] else ()))
-                if new and sum(asked[t]) > sum(row):
-                    yield (
-                        "W7",
-                        f"lane {lane}, type {t}: {list(asked[t])} bytes, its reservation needs {list(row)}",
-                    )
+    # -- content -----------------------------------------------------------------------
 
     def content(
         self, op: Op, obs: Observation, b: Book, before: State, n: Counter[str]
@@ -320,45 +299,72 @@ class Books:
     def slot(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         """A step of a slot is a batch of the target, then one of the draft; what is seen is the target's."""
         obs = seen.obs
-        if op.kind == Kind.SLOT_ENTER:
-            self.cells[op.alloc] = 0
         if op.kind == Kind.SLOT_STEP:
-            self.advance(op, obs)
-        if op.kind == Kind.SLOT_LEAVE:
-            self.cells[op.alloc] = 0
-            self.lost &= bool(obs.busy)
-        self.look(seen)
-        if op.kind == Kind.SLOT_STEP:
-            for b in self.of.values():
-                b.known, b.bound = list(b.reading), None
+            yield from sorted(self.advance(op, seen), key=rank)
+        else:
+            self.slots.free(op.alloc)
+            self.slots.lost &= op.kind == Kind.SLOT_ENTER or bool(obs.busy)
+            self.look(seen)
+        yield from self.borrowed()
         if obs.trouble & WRONG and not self.spoiled:
             yield "W8", f"node {obs.bad_node} met wrong bytes at {obs.bad_offset}"
         if op.kind == Kind.SLOT_STEP and obs.status not in (Status.DONE, Status.REFUSED):
             yield "W5", "a batch was neither computed nor refused"
 
-    def advance(self, op: Op, obs: Observation) -> None:
-        """The history of both contexts after a step of a slot. Where it was refused nobody says by whom: from
-        then on, until all slots are free, what slots have in use is not known."""
-        target, draft = self.of[TARGET], self.of.get(DRAFT)
-        used = sum(self.cells) + op.value
-        self.lost |= obs.status != Status.DONE
-        for b, tokens in ((target, op.value), (draft, 1)):
-            if b is not None and b.open:
-                b.stepped(tokens, min(used, b.made.cells))
-                b.sure &= not self.lost
+    def advance(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        """The history of both contexts after a step of a slot, and what its batch of the target breaks."""
+        obs, slots, target, draft = seen.obs, self.slots, self.of[TARGET], self.of.get(DRAFT)
+        used, was, forced = slots.used(op), target.seen(), target.forced()
+        read, able = target.reading[0], draft is not None and draft.open and draft.able
         target.shown(obs)
-        self.cells[op.alloc] += op.value
+        by = refuser(op, obs, target, draft, self.trace.setup.pool != PoolKind.NO_POOL)
+        self.look(seen)
+        batch = Op(Kind.CTX_DECODE, TARGET, min(used, target.made.cells), value=op.value)
+        refused, calls = by == BY_TARGET, list(target.calls)
+        if refused:
+            target.decoded(batch, obs, list(was.reserved), forced)
+        else:
+            target.beside(batch, list(was.reserved), able and (by == UNKNOWN or read != target.reading[0]))
+        if draft is not None and able and not refused:
+            draft.stepped(1, min(used, draft.made.cells), self.attached and by == UNKNOWN)
+            draft.sure &= by == NOBODY and not slots.lost
+        target.sure &= not slots.lost
+        told = replace(obs, status=Status.REFUSED if refused else Status.DONE, reserves=target.again)
+        found = [*self.policy_rules(batch, told, target, was, Counter())]
+        if found and not refused and self.miscounted(op, batch, told, was, calls):
+            found = [("W1", "a step of a slot reserves for other cells than the slots have in use")]
+        yield from found
+        if by == NOBODY and not slots.lost and not self.spoiled:
+            yield from self.step_content(op, obs)
+        slots.stepped(op, by)
+
+    def miscounted(self, op: Op, batch: Op, told: Observation, was: Seen, calls: list[Calls]) -> bool:
+        """What the target reserves for is right for another count of the slots' cells."""
+        made = self.of[TARGET].made
+        for cells in {min(used, made.cells) for used in self.slots.miscounted(op)} - {batch.other}:
+            other, probe = replace(batch, other=cells), replace(self.of[TARGET], calls=list(calls))
+            probe.follow(other, True, list(was.reserved))
+            if not [*self.policy_rules(other, told, probe, was, Counter())]:
+                return True
+        return False
+
+    def step_content(self, op: Op, obs: Observation) -> Iterator[tuple[str, str]]:
+        """W8 of both batches; W1 where they are for other cells than the slots have in use."""
+        pair = self.of[TARGET], self.of.get(DRAFT)
+        want = digest(op, self.slots.used(op), *pair)
+        if not want or obs.digest == want:
+            return
+        if any(obs.digest == digest(op, used, *pair) for used in self.slots.miscounted(op)):
+            yield "W1", "a step of a slot was computed for other cells than the slots have in use"
+        else:
+            yield "W8", f"the outputs' digest is {obs.digest:#x}, it must be {want:#x}"
 
 
 def rank(found: tuple[str, str]) -> float:
     """Where a finding stands: the one that says most of the fault comes first."""
     clause, part = found
+    if part == "without options nothing is reserved again":  # W5 says why not, where no reservation changed
+        return FIRST.index("W5") + 0.5
     if part.endswith("cells grow at once"):  # what is reserved is not wrong, but late
         return FIRST.index("W1") - 0.5
     return FIRST.index(clause) if clause in FIRST else len(FIRST)
-
-
-def covers(have: tuple[int, ...], need: tuple[int, ...], unit: int) -> bool:
-    """Every chunk has room, as the device rounds."""
-    row = have + (0,) * (len(need) - len(have))
-    return all(-(-h // unit) * unit >= x for h, x in zip(row, need, strict=False))

@@ -208,6 +208,7 @@ class _History:
             moves.append((self.trim, 1))
         if self.server:
             moves += [(self.enter, 6), (self.step, 8), (self.leave, 5), (self.close_busy, 2)]
+            moves.append((self.full_step, 2))
         return moves
 
     def begin(self) -> None:
@@ -335,7 +336,8 @@ class _History:
         device = self.draw.integer(0, len(self.setup.types) - 1)
         kind = self.setup.types[device]
         self.add(Op(Kind.CAPACITY, other=device, value=self.draw.choice((0, 256, 4096, 1 << 15))))
-        weighted(self.draw, ((self.prompt, 3), (self.attach, 1), (self.decode, 1)))()
+        steps = 3 if self.busy else 0
+        weighted(self.draw, ((self.prompt, 3), (self.attach, 1), (self.decode, 1), (self.step, steps)))()
         if self.draw.boolean(0.8):
             self.add(Op(Kind.CAPACITY, other=device, value=self.draw.choice((kind.capacity, UNLIMITED))))
 
@@ -366,6 +368,15 @@ class _History:
             tokens = self.draw.choice((1, 1, c.generation, c.batch, self.draw.integer(1, c.batch)))
             slot = self.draw.choice(sorted(self.busy))
             self.add(self.failing(Op(Kind.SLOT_STEP, slot, value=tokens), 0.5))
+
+    def full_step(self) -> None:
+        """A step that nothing can be had for, then others: what a refused step leaves shows in them (W1)."""
+        if self.busy:
+            c, slot = self.setup.contexts[TARGET], self.draw.choice(sorted(self.busy))
+            op = Op(Kind.SLOT_STEP, slot, value=self.draw.choice((c.generation, c.batch, c.batch)))
+            self.add(replace(op, fail_types=(1 << len(self.setup.types)) - 1))
+            for _ in range(self.draw.integer(1, 2)):
+                self.add(replace(op, value=self.draw.choice((1, op.value))))
 
     def leave(self) -> None:
         if self.busy:

@@ -231,7 +231,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
      "Each lane reserves for (tokens, KV cells). Tokens: the generation size until a prompt comes, then "
      "the micro-batch size. Cells: the used part of the cache rounded up in power-of-two steps, from one "
      "eighth of the cache to the whole.",
-     "spec.workspace"),
+     "spec.workspace, fuzz.contexts"),
     ("W2", "growth at once, shrink slowly",
      "Growth takes effect at once. A smaller reservation takes effect only after 64 calls in a row that "
      "need less; a call that needs as much as is reserved, or more, starts the count again.",

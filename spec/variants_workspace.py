@@ -76,6 +76,22 @@ class GrowsLate(Policy):
         return out
 
 
+class KeepsWhatFailed(Policy):
+    """A reservation that failed is kept in mind: it is what the lane needs."""
+
+    def failed(self, lane: Lane) -> Lane:
+        return lane
+
+
+class LanesShareState(Policy):
+    """There is one state of a context; both lanes follow it in turn."""
+
+    def decode(self, c: Frame, lanes: Tree, tokens: Value, used: Value) -> Tree:
+        first, second = super().decode(c, lanes, tokens, used)
+        after = self.follow(first, self.need(c, tokens, used))
+        return first, self.d.ite(self.runs(c, tokens)[1], after, second)
+
+
 class LanesTogether(Policy):
     """Both lanes follow every batch."""
 
@@ -131,8 +147,8 @@ class OffIsForGeneration(Policy):
 #: the clause that each breaks
 POLICIES: tuple[tuple[type[Policy], str], ...] = (
     (StartsAtAQuarter, "W1"), (RoundsDown, "W1"), (PromptsAreGeneration, "W1"),
-    (Impatient, "W2"), (TakesTheLastNeed, "W2"), (CountsOn, "W2"), (GrowsLate, "W2"),
-    (LanesTogether, "W3"), (WideAboveWide, "W3"),
+    (Impatient, "W2"), (TakesTheLastNeed, "W2"), (CountsOn, "W2"), (GrowsLate, "W2"), (KeepsWhatFailed, "W2"),
+    (LanesTogether, "W3"), (LanesShareState, "W3"), (WideAboveWide, "W3"),
     (BoundsEverything, "W7"), (WindowAlone, "W7"), (IndexerStaysFull, "W7"),
     (OffIsBoundedToo, "W8"), (OffIsForGeneration, "W8"),
 )  # fmt: skip
@@ -165,6 +181,13 @@ class Trusting(Pair):
 
     def reserves(self, changed: Value, due: Value, outdated: Value, unchecked: Value) -> Value:
         return self.d.any(changed, due)
+
+
+class Careful(Pair):
+    """To reserve once more does no harm."""
+
+    def reserves(self, changed: Value, due: Value, outdated: Value, unchecked: Value) -> Value:
+        return True
 
 
 class FailureIsNo(Pair):
@@ -208,6 +231,11 @@ class OneLane(Duo):
 class NoGenerations(Duo):
     __doc__ = Trusting.__doc__
     breaks, pair = "W5", Trusting
+
+
+class ReservesAlways(Duo):
+    __doc__ = Careful.__doc__
+    breaks, pair = "W5", Careful
 
 
 class ComparesTooSoon(Duo):
@@ -268,8 +296,8 @@ class MismatchCloses(Duo):
 
 
 DUOS: tuple[type[Duo], ...] = (
-    NoWait, IdleWait, OneLane, NoGenerations, ComparesTooSoon, KeepsGraphs, SaysNo, AnyPlace, KeepsItsScheduler,
-    MismatchCloses,
+    NoWait, IdleWait, OneLane, NoGenerations, ReservesAlways, ComparesTooSoon, KeepsGraphs, SaysNo, AnyPlace,
+    KeepsItsScheduler, MismatchCloses,
 )  # fmt: skip
 
 

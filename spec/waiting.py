@@ -68,7 +68,9 @@ def _waits(d: Any, s: State, op: ContextOp, t: State, out: ContextOut, who: int,
 def _again(d: Any, s: State, op: ContextOp, t: State, out: ContextOut, who: int, mine: Value) -> Rules:
     done = d.all(mine, _kind(op, Kind.CTX_DECODE), d.inv(op.unchecked), out.status == int(Status.DONE))
     replaced = s.reading[who] != s.known[who]
+    must = d.any(op.changed, op.due, replaced)
     return {
+        "reserves again only where it must": Rule(d.all(done, d.inv(must)), out.reserves == 0),
         "reserves again where the other replaced the buffers": Rule(
             d.all(done, replaced), d.all(out.reserves >= 1, t.known[who] == t.reading[who])
         ),

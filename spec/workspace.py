@@ -53,6 +53,7 @@ class PolicyOut(NamedTuple):
     reserves: Value  # reservations that the policy itself asked for
     reserved: Parts
     bound: Parts
+    failed: Tree = (False, False)  # [lane]: its reservation was asked for, and failed
 
 
 class Context(NamedTuple):
@@ -131,6 +132,12 @@ def rules(d: Any, c: Frame, a: Seen, op: PolicyOp, b: Seen, out: PolicyOut, h: T
     )
     found["W8"]["without options nothing is reserved again"] = Rule(steady, out.reserves == 0)
     found["W3"] |= _lanes(d, c, a, op, b, decodes)
+    found["W3"] |= _apart(d, c, a, op, b, decodes, found)
+    for lane in (0, 1):
+        found["W2"][f"lane {lane}: a reservation that failed is none"] = Rule(
+            d.all(op.kind == int(Kind.CTX_DECODE), out.failed[lane]),
+            d.all(same(d, b.reserved[lane], NOTHING), b.fewer[lane] == 0),
+        )
     found["W7"] |= _parts(d, c, op, b, out, d.any(opens, decodes), decodes)
     return found
 
@@ -197,6 +204,23 @@ def _lanes(d: Any, c: Frame, a: Seen, op: PolicyOp, b: Seen, decodes: Value) -> 
     }
 
 
+def _apart(
+    d: Any, c: Frame, a: Seen, op: PolicyOp, b: Seen, decodes: Value, found: dict[str, Rules]
+) -> Rules:
+    """W3: each lane keeps its own state. Lane 1, where it is not what its own calls make of it (W1, W2), is not
+    what follows from lane 0's state: neither from that before the batch, nor from that after it."""
+    mine = [r for k in ("W1", "W2") for name, r in found[k].items() if name.startswith("lane 1: ")]
+    own = d.all(*(d.any(d.inv(r.when), r.then) for r in mine))
+    less = above(d, b.reserved[0], needs(d, c, op.tokens, op.used))
+    counted = d.any(b.fewer[1] == b.fewer[0], b.fewer[1] == d.ite(less, b.fewer[0] + 1, 0))
+    like_0 = d.all(same(d, b.reserved[1], b.reserved[0]), counted)
+    alike = d.all(same(d, a.reserved[0], a.reserved[1]), a.fewer[0] == a.fewer[1])
+    wide = d.all(decodes, c.two, op.tokens >= BOTH_LANES)
+    return {
+        "lane 1 does not follow lane 0's state": Rule(d.all(wide, d.inv(alike)), d.any(own, d.inv(like_0)))
+    }
+
+
 def _parts(d: Any, c: Frame, op: PolicyOp, b: Seen, out: PolicyOut, when: Value, decodes: Value) -> Rules:
     """W7: which kinds are bounded, by what, and that a bounded reservation covers every batch it is for."""
     other = c.memory == int(Memory.OTHER_MEMORY)
@@ -249,9 +273,11 @@ class Watched:
     def done(self, may: Value) -> Value:
         return self.d.ite(may, int(Status.DONE), int(Status.MISUSE))
 
-    def out(self, s: Context, op: PolicyOp, status: Value, reserves: Value) -> PolicyOut:
+    def out(
+        self, s: Context, op: PolicyOp, status: Value, reserves: Value, failed: Tree = (False, False)
+    ) -> PolicyOut:
         parts = self.p.parts(s.frame, s.lanes[0].reserved.cells)
-        return PolicyOut(status, reserves, parts, self.p.parts(s.frame, op.used))
+        return PolicyOut(status, reserves, parts, self.p.parts(s.frame, op.used), failed)
 
     def opening(self, s: Context, op: PolicyOp) -> tuple[Context, PolicyOut]:
         d = self.d
@@ -267,20 +293,22 @@ class Watched:
         d, c = self.d, s.frame
         new = self.p.decode(c, s.lanes, op.tokens, op.used)
         ran = runs(d, c, op.tokens)
-        lanes, calls, refused, reserves = [], [], False, 0
+        lanes, calls, failed, refused, reserves = [], [], [], False, 0
         for lane, after, g, fails, mine in zip(s.lanes, new, s.calls, op.fails, ran, strict=True):
             here = d.all(mine, d.inv(refused))
             moves = d.all(here, d.inv(same(d, lane.reserved, after.reserved)))
             fails = d.all(moves, fails)
             lanes.append(d.ite(refused, lane, d.ite(fails, self.p.failed(lane), after)))
             calls.append(follow(d, c, g, lane.reserved, op, here, fails))
+            failed.append(fails)
             reserves = reserves + d.ite(moves, 1, 0)
             refused = d.any(refused, fails)
         t = s._replace(lanes=tuple(lanes), calls=tuple(calls))
         may = d.all(s.open, self.p.lawful(c, op.tokens, op.used))
         status = d.ite(may, d.ite(refused, int(Status.REFUSED), int(Status.DONE)), int(Status.MISUSE))
         t = d.ite(may, t, s)
-        return t, self.out(t, op, status, d.ite(may, reserves, 0))
+        failed = [d.all(may, x) for x in failed]
+        return t, self.out(t, op, status, d.ite(may, reserves, 0), tuple(failed))
 
 
 def seen(s: Context) -> Seen:
