@@ -7,6 +7,7 @@ those of any allocator (P, G). What only a comparison of histories shows is in d
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -39,6 +40,7 @@ class Books:
         self.pasts: dict[Pair, Past] = {}
         self.seen: dict[Pair, Seen] = {}
         self.steps = 0
+        self.pooled: tuple[int, ...] = ()  #: bytes by device that pools hold, as last seen
         self.left_at: int | None = None  #: the first step in which a role left or went
         self.judged: list[tuple[str, str]] = []
         self._ledger: Ledger | None = None
@@ -79,6 +81,7 @@ class Books:
     def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         """Of what others do only the bytes in use matter here."""
         self.ledger.session.used = seen.obs.used
+        self.pooled = seen.obs.pooled or self.pooled
         self.steps += 1
         yield from ()
 
@@ -134,7 +137,8 @@ class Books:
         """The step as it was seen, entered in the books."""
         pair, types, ledger = played.pair, len(self.trace.setup.types), self.ledger
         before = self.seen.get(pair) or self.as_model(played.before)
-        before = before._replace(used=played.before.used, cap=played.before.cap)
+        used = tuple(map(operator.add, played.before.used, self.scratch(op, obs)))
+        before = before._replace(used=used, cap=played.before.cap)
         g = self.pasts.get(pair) or past(types, ledger.chunks)
         shown = {n: look for n, look in looks.items() if look.status == Status.DONE}
         if op.kind != Kind.FREE:
@@ -147,6 +151,14 @@ class Books:
         self.pasts[pair], self.seen[pair] = h, after
         self.enter(pair, played, after, h)
         return Move(Ints, before, ask, after, out, g, h, ledger.session.model.devices)
+
+    def scratch(self, op: Op, obs: Observation) -> tuple[int, ...]:
+        """Bytes by device that pools grew by, so that a computation has its scratch: no allocator's."""
+        none = (0,) * len(self.trace.setup.types)
+        now = obs.pooled or none
+        grown = tuple(map(operator.sub, now, self.pooled or none)) if op.kind == Kind.COMPUTE else none
+        self.pooled = now
+        return grown
 
     def asked_for(self, op: Op, played: Played) -> RoleOp:
         """Under APART nobody can be borrowed from, whoever says that he owns."""

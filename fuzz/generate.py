@@ -59,20 +59,27 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     sched = profile == "sched" and bool(caps & Cap.SCHED)
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.65)))
     trace = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
-    if sched and pair and caps & Cap.COUNTED and draw.boolean(0.2):
+    if sched and pair and caps & Cap.COUNTED and draw.boolean(0.3):
         trace = _counted(draw, trace)
-    return _pooled(draw, trace) if sched and caps & Cap.POOL and draw.boolean(0.2) else trace
+    return _pooled(draw, trace) if sched and caps & Cap.POOL and draw.boolean(0.25) else trace
 
 
 def _counted(draw: Draw, trace: Trace) -> Trace:
-    """The same history of schedulers whose allocators share by reference count (S)."""
-    often, ops = draw.boolean(0.25), []
+    """The same history of schedulers whose allocators share by reference count (S).
+
+    A larger scheduler lets go of what it has, also where it then gets nothing: the largest graph comes
+    after smaller ones, and fails at times.
+    """
+    often, ops = draw.boolean(0.4), []
+    most = max(range(len(trace.graphs)), key=lambda g: len(trace.graphs[g].tensors))
     for op in trace.ops:
         if op.kind == Kind.BORROW:
             op = replace(op, value=draw_validated(draw, often))
         ops.append(op)
         if op.kind == Kind.BORROW and op.value != VALIDATED and draw.boolean(0.5):  # and then it is
             ops.append(replace(op, value=VALIDATED))
+        if op.kind == Kind.RESERVE and draw.boolean(0.15):
+            ops.append(Op(Kind.RESERVE, op.alloc, graph=most, fail_nth=draw.choice((1, 1, 0))))
     return replace(trace, setup=replace(trace.setup, strategy=Strategy.COUNTED), ops=tuple(ops))
 
 
@@ -93,11 +100,10 @@ def _pooled(draw: Draw, trace: Trace) -> Trace:
     ops: list[Op] = []
     for op in trace.ops:
         ops.append(op)
-        if op.kind == Kind.RESERVE and draw.boolean(
-            0.3
-        ):  # there is room, but no scratch; and then another graph
+        if op.kind == Kind.RESERVE and draw.boolean(0.4):  # there is room, but no scratch
             fails = replace(op, kind=Kind.COMPUTE, fail_nth=1, fail_types=0)
-            ops += [fails, Op(Kind.COMPUTE, op.alloc, graph=draw.integer(0, len(trace.graphs) - 1))]
+            others = [g for g in range(len(trace.graphs)) if g != op.graph]
+            ops += [fails, Op(Kind.COMPUTE, op.alloc, graph=draw.choice(others or [op.graph]))]
     return replace(trace, setup=replace(trace.setup, pool=pool, pool_range=room), ops=tuple(ops))
 
 

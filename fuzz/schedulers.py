@@ -53,7 +53,7 @@ class Behind:
     seen: Observation = LAST
     meant: int = NONE  # number of the bound graph
     sent: int = NONE  # number of the last graph that was launched
-    refused: bool = False  # its last compute had nothing bound, and was refused
+    turned_down: bool = False  # its last compute had nothing bound, and was refused
     doomed: bool = False  # was made to compute on memory that is gone (R12's counter-test)
 
 
@@ -181,10 +181,8 @@ class Books:
         near = wants and 0 < b.seen.nodes <= ask.tensors
         renewed = any(x.kind == Kind.NEW for x in self.anew(op, b))
         below = list(self.below(op, seen, b, n))
-        ran, wrong = self.content(op, obs, b)
-        first = [*self.scratch(op, obs, b, ask, ran), *self.counted(op, seen, renewed)]
-        if op.kind in (*ROOM, Kind.COMPUTE, Kind.RESET, Kind.REMAKE):
-            b.refused = op.kind == Kind.COMPUTE and b.meant == NONE and obs.status == Status.REFUSED
+        ran, wrong = self.content(op, obs, b, stale)
+        first = list(self.counted(op, seen, renewed))
         self.look(op, seen)
         now = self.ledger.allocs.get(op.alloc)
         out = Out(
@@ -212,19 +210,6 @@ class Books:
         if sizes and right_for_any_size(self.trace, self.at, self.fresh, self.ledger.chunks):
             yield "C3", "with schedulers for any number of tensors the same is right"
         yield from found
-
-    def scratch(self, op: Op, obs: Observation, b: Behind, ask: SchedOp, ran: int) -> Found:
-        """C2: who gets no room or no scratch says so, and leaves nothing bound that it bound itself."""
-        if op.kind != Kind.COMPUTE or obs.status != Status.DONE or b.doomed or obs.trouble:
-            return
-        if b.refused and ran not in (NONE, ask.graph):
-            yield "C2", "the compute before was refused, but its graph stayed bound"
-        if self.trace.setup.pool == PoolKind.NO_POOL:
-            return
-        want = oracle.digest(self.trace.graphs[op.graph if b.meant == NONE else b.meant])
-        nothing = not obs.in_flight if has(op.flags, OpFlag.ASYNC) else want and not obs.digest
-        if nothing:
-            yield "C2", "nothing was computed, but the caller was told that it was"
 
     def counted(self, op: Op, seen: StepSeen, renewed: bool) -> Found:
         """S4, and what a generation says (S2), of schedulers whose allocators share by reference count.
@@ -290,6 +275,7 @@ class Books:
             said_shrink_gen=tuple(x.seen.sched_shrink_generation for x in b),
             meant=tuple(x.meant for x in b),
             sent=tuple(x.sent for x in b),
+            turned_down=tuple(x.turned_down for x in b),
         )
 
     def asked(self, op: Op, b: Behind, a: Allocator | None) -> SchedOp:
@@ -316,10 +302,10 @@ class Books:
 
     def follow(self, op: Op, ask: SchedOp, out: Out, b: Behind) -> None:
         """What is bound and what was sent, by the operation and its status alone."""
-        meant, sent = follow(Ints, (b.meant,) * 2, (b.sent,) * 2, ask, out)  # whichever role it has
-        b.meant, b.sent = meant[out.role], sent[out.role]
+        known = ((b.meant,) * 2, (b.sent,) * 2, (b.turned_down,) * 2)  # whichever role it has
+        b.meant, b.sent, b.turned_down = (x[out.role] for x in follow(Ints, *known, ask, out))
 
-    def content(self, op: Op, obs: Observation, b: Behind) -> tuple[int, str]:
+    def content(self, op: Op, obs: Observation, b: Behind, stale: bool) -> tuple[int, str]:
         """The graph that was computed, or whose work was waited for, going by its digest; and what is wrong
         with a digest that is no graph's."""
         shows = (op.kind == Kind.SYNC and b.seen.in_flight) or op.kind == Kind.COMPUTE
@@ -334,6 +320,8 @@ class Books:
         want = oracle.digest(self.trace.graphs[graph])
         if want is None or want == obs.digest:
             return graph, ""
+        if op.kind == Kind.COMPUTE and not obs.digest and not stale:
+            return NONE, ""  # nothing was (C2)
         for other, number in self.numbers.items():
             if oracle.digest(other) == obs.digest:
                 return number, ""

@@ -32,6 +32,7 @@ class State(NamedTuple):
     shrink_gen: Tree  # [role]      shrink generation, as the scheduler says
     meant: Tree  # [role]           history: the graph that is bound, going by operations and statuses; NONE
     sent: Tree  # [role]            history: the last graph that was launched, likewise
+    turned_down: Tree  # [role]     history: its last compute had nothing bound and was refused, likewise
     hurt: Value  # history: the last operation freed a buffer under work in flight
 
 
@@ -76,7 +77,7 @@ class Model:
         """No scheduler yet. `cap` and `used` are [device], `gran` [type]; bytes."""
         nothing = (0, 0)
         return State(self.under.init(cap, gran, used), self.nobody, (NONE, NONE), nothing, (NONE, NONE),
-                     nothing, nothing, (NONE, NONE), (NONE, NONE), False)  # fmt: skip
+                     nothing, nothing, (NONE, NONE), (NONE, NONE), self.nobody, False)  # fmt: skip
 
     # -- the step ----------------------------------------------------------------
 
@@ -103,8 +104,8 @@ class Model:
         arms |= {k: member(self.plainly) for k in (Kind.OWN, Kind.MEASURE, Kind.SHRINK)}
         t, out = d.switch(op.kind, arms, lambda: self.done(s, op))
         t = self.report(s, t, me)
-        meant, sent = follow(d, s.meant, s.sent, op, out)
-        t = t._replace(meant=meant, sent=sent)
+        meant, sent, turned_down = follow(d, s.meant, s.sent, s.turned_down, op, out)
+        t = t._replace(meant=meant, sent=sent, turned_down=turned_down)
         return t, out._replace(hurt=t.hurt)
 
     def done(self, s: State, op: SchedOp) -> tuple[State, Out]:
@@ -287,9 +288,12 @@ class Model:
         return s._replace(pair=self.under.unbind(s.pair, me)), Out(_DONE, role=op.role)
 
 
-def follow(d: Any, meant: Tree, sent: Tree, op: SchedOp, out: Out) -> tuple[Tree, Tree]:
-    """[role]: the graph that is bound, and the last that was launched, after one more operation, going by
-    what was asked and the status alone; NONE: nothing. C4 is stated over it."""
+def follow(
+    d: Any, meant: Tree, sent: Tree, turned_down: Tree, op: SchedOp, out: Out
+) -> tuple[Tree, Tree, Tree]:
+    """[role]: the graph that is bound, the last that was launched, and whether the last compute had nothing
+    bound and was refused, after one more operation, going by what was asked and the status alone; NONE:
+    nothing. C2 and C4 are stated over it."""
     me = tuple(op.role == r for r in ROLES)
     now = tuple(out.role == r for r in ROLES)
     kind = {k: op.kind == int(k) for k in Kind}
@@ -302,4 +306,7 @@ def follow(d: Any, meant: Tree, sent: Tree, op: SchedOp, out: Out) -> tuple[Tree
     new = by_role(d, now, (graph, graph), by_role(d, me, (NONE, NONE), meant))
     launched = d.all(kind[Kind.COMPUTE], out.ok)
     sent = d.ite(launched, by_role(d, now, (graph, graph), sent), sent)
-    return d.ite(misuse, meant, new), sent
+    binding = d.any(ends, *(kind[k] for k in (Kind.ALLOC, Kind.COMPUTE, Kind.NEW, Kind.BORROW)))
+    down = d.all(kind[Kind.COMPUTE], had == NONE, out.status == _REFUSED)
+    left = by_role(d, now, (down, down), by_role(d, me, (False, False), turned_down))
+    return d.ite(misuse, (meant, sent, turned_down), (new, sent, d.ite(binding, left, turned_down)))

@@ -45,6 +45,7 @@ class Seen(NamedTuple):
     said_shrink_gen: Tree  # [role]
     meant: Tree  # [role]              number of the graph that is bound, NONE
     sent: Tree  # [role]               number of the last graph that was launched, NONE
+    turned_down: Tree  # [role]        its last compute had nothing bound and was refused
 
 
 def seen(model: Model, s: State) -> Seen:
@@ -53,7 +54,7 @@ def seen(model: Model, s: State) -> Seen:
     holds = tuple(tuple(model.under.holding(p, r, t) for t in model.types) for r in ROLES)
     behind = getattr(p, "behind", False)
     return Seen(p.active, p.owner, behind, p.uses, holds, p.used, p.cap, p.gran, s.busy, s.nodes, p.gen,
-                p.shrink_gen, s.gen, s.shrink_gen, s.meant, s.sent)  # fmt: skip
+                p.shrink_gen, s.gen, s.shrink_gen, s.meant, s.sent, s.turned_down)  # fmt: skip
 
 
 class Step:
@@ -152,14 +153,22 @@ def failing(p: Step) -> dict[str, Rules]:
     short = d.all(short, out.allocations > 0)  # it was tried, and may have failed
     must = [d.all(p.lacks(t), p.injected(t)) for t in p.types]
     told = d.inv(p.of(p.me, (False, p.s.behind)))  # one that is behind starts with other buffers
+    hit = d.all(p.op.on.fail_nth > 0, p.op.on.fail_nth <= out.allocations)
+    every = d.all(out.allocations > 0, *p.op.on.inject)
     return {"C2": {
         "what is said to be done has room": Rule(
             d.all(p.wants_room, out.ok, short), d.all(*map(p.has_room, p.types)), counts=False),
         "a failed allocation is told": Rule(d.all(p.wants_room, told, d.any(*must)), p.refused),
+        "an allocation that was made to fail is told": Rule(
+            d.all(d.any(p.wants_room, p.computes), d.any(hit, every)), p.refused),
         "a graph that cannot be planned is told": Rule(
             d.all(p.wants_room, d.inv(p.op.on.plannable)), p.refused),
         "where it fails nothing is computed": Rule(d.all(p.computes, p.refused), d.all(
             out.ran == NONE, *(d.any(d.inv(p.t.busy[r]), p.s.busy[r]) for r in ROLES))),
+        "what is said to be computed was": Rule(d.all(p.computes, out.ok), d.all(
+            out.ran != NONE, d.any(d.inv(p.op.run_async), p.of(p.after, p.t.busy))), counts=False),
+        "a compute that was refused left nothing bound": Rule(
+            d.all(p.unbound, p.of(p.me, p.s.turned_down), out.ok), out.ran == p.op.graph),
     }}  # fmt: skip
 
 
@@ -252,6 +261,7 @@ def invariants(model: Model, s: State) -> dict[str, Value]:
             *(implies(d, p.bound[r], s.meant[r] == s.graph[r]) for r in ROLES)),
         "what flies is what was sent": d.all(*(implies(d, s.busy[r], s.sent[r] == s.flying[r]) for r in ROLES)),
         "graphs are numbered from 0": d.all(*(x >= NONE for x in (*s.meant, *s.flying))),
+        "what is bound has a number": d.all(*(implies(d, p.bound[r], s.graph[r] > NONE) for r in ROLES)),
         "a number of tensors is one": d.all(*(x >= 0 for x in s.nodes)),
         "the scheduler says what its allocator says": d.all(*equal((s.gen, s.shrink_gen), (p.gen, p.shrink_gen))),
     }  # fmt: skip

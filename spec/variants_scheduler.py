@@ -16,6 +16,7 @@ from ..model.scheduler import Model, Out, SchedOp, State
 
 class Variant(Model):
     breaks: ClassVar[str]
+    later: ClassVar[bool] = False  #: what it does wrong shows in a later operation only
 
 
 class WaitsForItself(Variant):
@@ -80,6 +81,25 @@ class ComputesAnyway(Variant):
         me = tuple(out.role == r for r in ROLES)
         flies = by_role(self.d, me, (op.run_async,) * 2, s.busy)
         return s._replace(busy=flies), out._replace(ran=op.graph)
+
+
+class StaysBound(Variant):
+    """A compute that found no scratch may be tried again: what it bound stays bound."""
+
+    breaks, later = "C2", True
+
+    def launch(self, s: State, op: SchedOp, out: Out) -> tuple[State, Out]:
+        return self.run(s, op._replace(role=out.role), out)
+
+
+class ScratchIsExtra(Variant):
+    """Scratch that cannot be had is nothing that a caller could mend."""
+
+    breaks = "C2"
+
+    def run(self, s: State, op: SchedOp, out: Out) -> tuple[State, Out]:
+        t, out = super().run(s, op, out)
+        return t, out._replace(status=self.d.ite(op.scratch, out.status, int(Status.DONE)))
 
 
 class SmallIsRefused(Variant):
@@ -181,7 +201,7 @@ class LargerIsNews(Variant):
 
 
 VARIANTS: tuple[type[Variant], ...] = (
-    WaitsForItself, FreesAtOnce, RemakesAtOnce, AllocNeverWaits, FailureIsDone, ComputesAnyway, SmallIsRefused,
-    KeepsItsSize, ResetKeeps, ComputeNeedsAlloc, ResetWaits, KnowsItsOwn, SeesNoRequest, LargerTakesAlong,
-    LargerIsNews,
+    WaitsForItself, FreesAtOnce, RemakesAtOnce, AllocNeverWaits, FailureIsDone, ComputesAnyway, StaysBound,
+    ScratchIsExtra, SmallIsRefused, KeepsItsSize, ResetKeeps, ComputeNeedsAlloc, ResetWaits, KnowsItsOwn,
+    SeesNoRequest, LargerTakesAlong, LargerIsNews,
 )  # fmt: skip

@@ -285,6 +285,7 @@ class Schedulers:
             shrink_gen=state.shrink_gen,
             meant=graphs,
             sent=(NONE, NONE),
+            turned_down=(False, False),
             hurt=False,
         )
 

@@ -36,10 +36,11 @@ def test_every_clause_has_two_variants() -> None:
     assert all(counts[c] >= 2 for c in CLAUSES) and set(counts) == set(CLAUSES)
 
 
-FIRST = tuple(next(v for v in VARIANTS if v.breaks == c) for c in CLAUSES)  #: of each clause
+#: of each clause the first, and those that only a trace shows
+REACHED = tuple(v for v in VARIANTS if v.later or v is next(x for x in VARIANTS if x.breaks == v.breaks))
 
 
-@pytest.mark.parametrize("cls", [v for v in VARIANTS if v not in FIRST], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("cls", [v for v in VARIANTS if v not in REACHED], ids=lambda c: c.__name__)
 def test_every_variant_is_refuted(cls: type[Variant]) -> None:
     """By the clause it is named for: there is a step that breaks it."""
     rows = prove_machine(MACHINE, [cls.breaks], [(1, 1)], cls, search=False)
@@ -47,8 +48,8 @@ def test_every_variant_is_refuted(cls: type[Variant]) -> None:
     assert row.verdict == REFUTED and row.part and row.step
 
 
-@pytest.mark.parametrize("cls", FIRST, ids=lambda c: c.__name__)
-def test_one_of_each_clause_is_reached_from_the_start(cls: type[Variant]) -> None:
+@pytest.mark.parametrize("cls", REACHED, ids=lambda c: c.__name__)
+def test_some_of_each_clause_are_reached_from_the_start(cls: type[Variant]) -> None:
     """Over ints the trace that is found breaks the clause too, and nothing in the right model."""
     row = next(r for r in prove_machine(MACHINE, [cls.breaks], [(1, 1)], cls) if r.clause == cls.breaks)
     assert row.verdict == REFUTED and row.part
