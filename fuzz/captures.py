@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..model import oracle
+from ..model import oracle, planner
 from ..model.capture import NOBODY, CaptureOp, Out
 from ..model.domain import Ints
 from ..model.records import (
@@ -27,12 +27,14 @@ from ..model.records import (
     Trace,
     has,
 )
+from ..model.stack.pools import rooms, scratch_size
 from ..native.worker import StepSeen
 from ..spec.capture import Past, Seen, Step, rules
 from .fresh import Fresh
 
 CAPTURE_OPS = (Kind.CAPTURE_BEGIN, Kind.CAPTURE_END, Kind.LAUNCH, Kind.DROP)
 ALL = range(MAX_ALLOCS)
+PIECE = 3  #: allocations that a VMM pool tries so as to grow: create, map and set-access
 ORDER = ("Q3", "Q2", "Q1")  #: what says most of a fault is told first
 
 
@@ -41,6 +43,7 @@ class _One:
     """One allocator."""
 
     devices: frozenset[int] = frozenset()
+    config: int = 0
     mate: int = NOBODY
     gen: int = 0
     busy: bool = False
@@ -51,6 +54,8 @@ class _One:
     recorded: Graph | None = None  # the last graph of its record
     trimmed: bool = False  # pools of its devices gave memory back since
     taking: list[Graph | None] = field(default_factory=list)
+    scratch: dict[int, int] = field(default_factory=dict)  # of its record, by device: where it begins, bytes
+    taken: dict[int, int] = field(default_factory=dict)  # the same of what is being captured
 
 
 class Books:
@@ -60,7 +65,8 @@ class Books:
         self.trace, self.setup = trace, trace.setup
         self.known = {n: _One() for n in ALL}
         self.at, self.captured, self.pooled = NOBODY, 0, (0,) * len(trace.setup.types)
-        self.blocks: Counter[int] = Counter()  # out, by stream
+        self.out: Counter[tuple[int, int]] = Counter()  # bytes handed out, by device and stream
+        self.vmm, self.room = trace.setup.pool == PoolKind.VMM_POOL, rooms(trace.setup)
         self.broken: list[tuple[str, str]] = []
 
     def takes(self, op: Op, seen: StepSeen) -> bool:
@@ -105,7 +111,9 @@ class Books:
         if op.kind == Kind.TRIM:
             devices = set(self.setup.types[op.other].devices(op.other))
             reach = tuple(bool(devices & self.known[n].devices) for n in ALL)
-        ask = CaptureOp(int(op.kind), op.alloc, has(op.flags, OpFlag.UNCHECKED), reach=reach, evicts=reach)
+        unchecked, lent = has(op.flags, OpFlag.UNCHECKED), self.lent(op.alloc, one)
+        ask = CaptureOp(int(op.kind), op.alloc, unchecked, scratch=not self.short(op, obs, one), lent=lent,
+                        reach=reach, evicts=reach)  # fmt: skip
         replaced = op.kind in (Kind.RESERVE, Kind.ALLOC) and after.gen[op.alloc] != one.gen
         back = any(b < a for a, b in zip(self.pooled, obs.pooled or self.pooled, strict=True))
         mine = self.shown(op, seen).get(op.alloc)
@@ -119,8 +127,30 @@ class Books:
             tuple(tuple(self.known[m].mate == n for n in ALL) for m in ALL),
         )
         # whether a legacy pool still has a block, and whether one is lent, is the pools' business
-        sure = self.setup.pool != PoolKind.LEGACY_POOL and not self.blocks[op.alloc]
-        return Step(Ints, past, before, ask, after, out, sure)
+        return Step(Ints, past, before, ask, after, out, self.setup.pool != PoolKind.LEGACY_POOL)
+
+    def begins(self, n: int, one: _One) -> dict[int, int]:
+        """By device: where the scratch of what is bound begins in the pool of the allocator's stream, bytes."""
+        if one.bound is None or self.setup.pool == PoolKind.NO_POOL:
+            return {}
+        plan = planner.plan(self.setup.types, self.setup.configs[one.config], one.bound)
+        placed = {p.type for p in plan.places if p.type >= 0} if plan is not None else set()
+        return {d: self.out[d, n] for t in placed for d in self.setup.types[t].devices(t)}
+
+    def lent(self, n: int, one: _One) -> bool:
+        """Pool memory that its captured graph uses is handed out: a VMM pool's blocks lie one behind the other."""
+        return self.vmm and any(self.out[d, n] > at for d, at in one.scratch.items())
+
+    def short(self, op: Op, obs: Observation, one: _One) -> bool:
+        """A computation cannot have its scratch: it is beyond a range, or an allocation failed."""
+        if op.kind != Kind.COMPUTE or op.alloc != self.at or one.bound is None:
+            return False
+        if 0 < op.fail_nth <= obs.allocations:
+            return True
+        grown = sum(b > a for a, b in zip(self.pooled, obs.pooled or self.pooled, strict=True))
+        size, begins = scratch_size(one.bound), self.begins(op.alloc, one)
+        beyond = any(at + size > self.room[d] for d, at in begins.items())
+        return self.vmm and (beyond or obs.allocations > PIECE * grown)
 
     def view(self, at: int, captured: int, shown: dict[int, Observation]) -> Seen:
         gen = {n: x.gen for n, x in self.known.items()} | {n: o.generation for n, o in shown.items()}
@@ -158,11 +188,12 @@ class Books:
         if op.kind == Kind.CAPTURE_END and done:
             one.then, one.trimmed = one.gen, False
             one.recorded = one.taking[-1] if one.taking else None
+            one.scratch = one.taken
         for n, look in self.shown(op, seen).items():
             x = self.known[n]
             x.gen, x.busy, x.nodes = look.generation, bool(look.in_flight), look.nodes
-        if op.kind in (Kind.POOL_ALLOC, Kind.POOL_FREE) and done:
-            self.blocks[op.alloc] += 1 if op.kind == Kind.POOL_ALLOC else -1
+        if op.kind in (Kind.POOL_ALLOC, Kind.POOL_FREE) and obs.status != Status.MISUSE:
+            self.out[op.other, op.alloc] = obs.out
         if op.kind == Kind.TRIM and done:
             devices = set(self.setup.types[op.other].devices(op.other))
             for x in self.known.values():
@@ -181,8 +212,9 @@ class Books:
             one.bound = one.bound or graph
             if self.at == op.alloc:
                 one.taking.append(one.bound)
+                one.taken |= self.begins(op.alloc, one)
         elif op.kind == Kind.CAPTURE_BEGIN and done:
-            one.taking = []
+            one.taking, one.taken = [], {}
         if obs.status == Status.MISUSE or (self.at != NOBODY and not done):
             return
         forgets = one.sched and (op.kind == Kind.RESERVE or not done)
@@ -197,7 +229,7 @@ class Books:
             types = self.setup.types
             uses = frozenset(d for t in self.setup.configs[op.other] for d in types[t].devices(t))
             sched = has(op.flags, OpFlag.BY_SCHED)
-            self.known[op.alloc] = _One(uses, gen=obs.generation, sched=sched, nodes=obs.nodes)
+            self.known[op.alloc] = _One(uses, op.other, gen=obs.generation, sched=sched, nodes=obs.nodes)
         elif op.kind == Kind.BORROW:
             self.known[op.alloc].mate, self.known[op.other].mate = op.other, op.alloc
         elif op.kind == Kind.FREE:

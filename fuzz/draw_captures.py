@@ -77,7 +77,8 @@ class _Weaver:
         if draw.boolean(0.4):
             yield from self.meanwhile(n)
         for _ in range(draw.choice((1, 1, 1, 2, 0) if not hoards else (1, 2, 2))):
-            yield Op(Kind.COMPUTE, n, graph=bound.graph)
+            fails = draw.choice((1, 2, 3)) if self.setup.pool and draw.boolean(0.08) else 0
+            yield Op(Kind.COMPUTE, n, graph=bound.graph, fail_nth=fails)
         if draw.boolean(0.4):
             yield from self.meanwhile(n)
         for _ in range(draw.choice((0, 0, 1, 2))):
@@ -93,6 +94,10 @@ class _Weaver:
             yield Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED if draw.boolean(0.4) else _NO_FLAG)
         elif draw.boolean(0.7):
             yield self.launch(n)
+        if self.setup.pool and draw.boolean(0.15):  # memory that it uses is somebody else's meanwhile
+            yield self.take(n)
+            yield self.launch(n)
+            yield self.out.pop()
 
     def take_many(self, n: int, many: int) -> Iterator[Op]:
         """Blocks of one legacy pool are taken, and all given back: beyond what it keeps the first are freed."""

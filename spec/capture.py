@@ -78,10 +78,15 @@ def _replays(p: Step) -> Rules:
     older = p.mine(tuple(a != b for a, b in zip(s.gen, g.then, strict=True)))
     checked, mapped = d.inv(op.unchecked), p.mine(g.mapped)
     dropped = d.all(out.status == int(Status.STALE), d.inv(p.mine(t.captured)))
-    current = d.all(there, d.any(op.unchecked, d.inv(older)), mapped, d.inv(op.lent), p.sure)
+    valid = d.all(there, d.any(op.unchecked, d.inv(older)), mapped)
+    current = d.all(valid, d.inv(op.lent), p.sure)
     return {
         "an outdated graph is dropped, not replayed": Rule(d.all(there, checked, older), dropped),
         "on memory that is not mapped nothing is replayed": Rule(d.all(there, d.inv(mapped)), dropped),
+        "on memory that is handed out to somebody nothing is replayed": Rule(
+            d.all(valid, op.lent), out.status == int(Status.MISUSE)),
+        "without its pool memory nothing is recorded": Rule(
+            d.all(p.kind(Kind.COMPUTE), s.at == op.alloc, d.inv(op.scratch)), d.inv(p.done)),
         "a current graph is replayed": Rule(current, d.all(p.done, p.mine(t.captured))),
         "no memory that is gone is touched": Rule(d.all(launch, checked), d.inv(out.touched)),
         "without a captured graph nothing is replayed": Rule(

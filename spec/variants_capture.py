@@ -47,6 +47,24 @@ class IgnoresPools(Variant):
         return t._replace(mapped=s.mapped), out._replace(touched=self.d.any(out.touched, gone))
 
 
+class LentIsMapped(Variant):
+    """Pool memory that is mapped can be written, whoever has it now."""
+
+    breaks = "Q1"
+
+    def launch(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
+        return super().launch(s, me, op._replace(lent=False))
+
+
+class RecordsAnyway(Variant):
+    """Nothing runs during a capture, so nothing needs scratch yet."""
+
+    breaks = "Q1"
+
+    def compute(self, s: State, me: Tree, op: CaptureOp) -> tuple[State, Out]:
+        return super().compute(s, me, op._replace(scratch=True))
+
+
 class TrimKeeps(Variant):
     """A captured graph can be replayed once the pool has been mapped again."""
 
@@ -97,5 +115,6 @@ class ReplacesDuring(Variant):
 
 
 VARIANTS: tuple[type[Variant], ...] = (
-    ReplaysOlder, LooksAtBound, IgnoresPools, TrimKeeps, DropsFirst, DropsAll, TrimsDuring, ReplacesDuring,
+    ReplaysOlder, LooksAtBound, IgnoresPools, LentIsMapped, RecordsAnyway, TrimKeeps, DropsFirst, DropsAll,
+    TrimsDuring, ReplacesDuring,
 )  # fmt: skip
