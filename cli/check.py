@@ -106,15 +106,15 @@ def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
             )
 
 
-def check_writable(folder: Path) -> None:
-    """Findings must have a place before anything runs. Raises ReplayError."""
+def check_writable(folder: Path, what: str = "replay files", option: str = "--out") -> None:
+    """What is found must have a place before anything runs. Raises ReplayError."""
     there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
     try:
         with tempfile.TemporaryDirectory(prefix=".gallocheck-", dir=there):
             pass
     except OSError:
         raise ReplayError(
-            f"{folder} cannot hold replay files ({there} is no folder to write to); name another with --out."
+            f"{folder} cannot hold {what} ({there} is no folder to write to); name another with {option}."
         ) from None
 
 

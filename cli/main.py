@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from ..fuzz.applies import NotApplicable
+from ..fuzz.campaign.errors import CampaignError
 from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
 from ..fuzz.replay import ReplayError
@@ -30,6 +31,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 #: errors that are one sentence for the user, and their exit codes where they carry none
 SENTENCES = (
+    CampaignError,
     EmitError,
     NotApplicable,
     ExpectedError,
@@ -95,6 +97,54 @@ def check(
             expected,
             defect,
             baseline,
+        )
+    )
+
+
+@app.command()
+def fuzz(
+    subject: SubjectName = "bundled",
+    source: Source = None,
+    time: Annotated[str, typer.Option("--time", "-t", help="How long in all, resumed runs together.")] = "8h",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Worker processes (default: one a core).", min=1)
+    ] = None,
+    corpus: Annotated[Path, typer.Option(help="The campaign's folder; the same one goes on.")] = Path(
+        "corpus"
+    ),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where replay files of findings go.")] = Path(
+        "findings"
+    ),
+    seed: Annotated[int | None, typer.Option(help="Repeat a campaign; printed by every campaign.")] = None,
+    until_failure: Annotated[
+        bool, typer.Option("--until-failure", help="Stop at the first finding.")
+    ] = False,
+    batches: Annotated[int | None, typer.Option(help="Stop after this many batches.", min=1)] = None,
+    shrink_time: Annotated[str, typer.Option(help="How long to make one finding small.")] = "10s",
+    batch_ops: Annotated[int | None, typer.Option(help="Operations in a batch.", min=1)] = None,
+    defect: Defect = 0,
+) -> None:
+    """Check a subject for hours on all cores; stopped or killed, the same command goes on.
+
+    Exit 0: nothing found; 1: findings; 2: bad input; 3: could not run, or clauses were not exercised.
+    """
+    from . import fuzz as job
+
+    raise typer.Exit(
+        job.run(
+            console,
+            subject,
+            source,
+            defect,
+            seed,
+            seconds(time),
+            jobs,
+            corpus,
+            out,
+            until_failure,
+            batches,
+            seconds(shrink_time),
+            batch_ops,
         )
     )
 

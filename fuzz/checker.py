@@ -36,11 +36,19 @@ from .verdict import Verdict
 
 @dataclass
 class Report:
-    """The judgement of one run: `tally[clause]` counts how often each clause was exercised."""
+    """The judgement of one run: `tally[clause]` counts how often each clause was exercised.
+
+    `statuses`: how each operation that was judged ended.
+    """
 
     verdicts: list[Verdict] = field(default_factory=list)
     tally: Counter[str] = field(default_factory=Counter)
-    steps: int = 0
+    statuses: list[Status] = field(default_factory=list)
+
+    @property
+    def steps(self) -> int:
+        """Operations that were judged."""
+        return len(self.statuses)
 
     @property
     def failed(self) -> Verdict | None:
@@ -90,7 +98,7 @@ class Checker:
         self.ledger.blind = hidden and self.ledger.chunks > 1
         for at, (op, seen) in enumerate(zip(self.trace.ops, run.steps, strict=False)):
             self.at = at
-            self.report.steps += 1
+            self.report.statuses.append(seen.obs.status)
             self.report.verdicts += self.step(op, seen)
             if any(v.sort == "broken" for v in self.report.verdicts):
                 return self.report

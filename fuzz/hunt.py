@@ -17,11 +17,9 @@ from pathlib import Path
 
 from ..model.records import Trace
 from .expected import Expected, ExpectedList
-from .generate import RandomDraw
+from .found import draw, profiles_for, replay_of, smallest
 from .judge import Judge
-from .profiles import SOURCES
 from .replay import Replay, save
-from .shrink import shrink
 from .verdict import Verdict
 
 
@@ -82,15 +80,13 @@ class Hunt:
         self.base = base
         self.judge, self.seed, self.known, self.folder = judge, seed, known, folder
         self.only, self.shrink_s, self.version = only, shrink_s, version
-        self.profiles = [p for p, x in SOURCES.items() if judge.caps & x.needs for _ in range(x.weight)]
+        self.profiles = profiles_for(judge.caps)
         self.result = Result()
         self.found: dict[tuple[str, bool], Finding] = {}
 
     def trace(self, number: int) -> Trace:
         """Trace `number` of this hunt."""
-        rng = random.Random(f"{self.seed}/{number}")
-        profile = self.profiles[rng.randrange(len(self.profiles))]
-        return SOURCES[profile].draw(RandomDraw(rng), self.judge.caps)
+        return draw(random.Random(f"{self.seed}/{number}"), self.profiles, self.judge.caps)
 
     def run(
         self,
@@ -148,23 +144,9 @@ class Hunt:
             self.note(failed, apart, Finding(failed, trace, number, known=known))
             return
 
-        shown = failed  # how the smallest trace so far fails
-
-        def same(candidate: Trace) -> bool:
-            nonlocal shown
-            verdict = self.judge.judge(candidate).failed
-            if verdict is None or verdict.signature != failed.signature:
-                return False
-            if apart and not self.apart(candidate, verdict):
-                return False
-            shown = verdict
-            return True
-
-        small = shrink(trace, same, self.shrink_s)
-        again = [self.judge.judge(small, anew=True).failed for _ in range(2)]
-        confirmed = all(v is not None and v.signature == failed.signature for v in again)
-        # where a new process shows something else, it is still this that was found
-        verdict = (again[0] if confirmed else None) or shown
+        verdict, small, confirmed = smallest(
+            self.judge, trace, failed, self.shrink_s, lambda t, v: not apart or self.apart(t, v)
+        )
         finding = Finding(verdict, small, number, confirmed=confirmed)
         finding.known = self.expected(verdict)
         # what depends on the past of a process is no reason to call a known failure new
@@ -187,16 +169,4 @@ class Hunt:
         return f"{finding.verdict.clause or 'silent'}-{self.seed}-{n}.json"
 
     def replay(self, finding: Finding) -> Replay:
-        v = finding.verdict
-        return Replay(
-            clause=v.clause,
-            verdict=v.sort,
-            message=v.message,
-            subject=self.judge.describe,
-            trace=finding.trace,
-            step=v.step,
-            gallocheck=self.version,
-            seed=self.seed,
-            expected=v.expected or None,
-            seen=v.seen or None,
-        )
+        return replay_of(finding.verdict, finding.trace, self.judge.describe, self.seed, self.version)

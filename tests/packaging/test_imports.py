@@ -24,7 +24,7 @@ OUTSIDE = {
     "model": {"numpy", "z3"},
     "spec": {"numpy", "z3", "rich"},
     "native": {"numpy", "cffi"},
-    "fuzz": {"msgspec", "hypothesis", "numpy"},
+    "fuzz": {"msgspec", "hypothesis", "numpy", "rich"},
     "scenario": {"matplotlib"},
     "cli": {"typer", "rich"},
 }

@@ -1,0 +1,197 @@
+"""The jobs of a campaign, as pure functions: no files, no database, everything handed in and given back.
+
+    result = run(Task(library, seed=1, number=0))
+
+A batch is a function of its task alone: it begins in a new process of the subject, and is measured in
+operations, not in seconds. So a batch whose worker was killed is simply run again, here or elsewhere.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from ...model.records import Cap, Trace
+from ..checker import Report
+from ..found import draw, profiles_for, smallest
+from ..judge import Judge
+from ..verdict import Verdict
+from .features import features
+
+BATCH_OPS = 1000  #: a second or two of checking
+SAMPLES = 2  #: failing traces that a batch gives back of each signature
+MUTATED = 0.5  #: of the traces of a batch, where there are kept ones to mutate
+
+# The seams for guidance. COVERAGE reads (and resets) the counters of what ran since it was last called;
+# MUTATE makes a trace of kept ones. Both are functions of their arguments alone.
+FEATURES: Callable[[Trace, Report, Collection[int]], frozenset[int]] = features
+COVERAGE: Callable[[Judge], Collection[int]] | None = None
+MUTATE: Callable[[random.Random, Sequence[Trace], Cap], Trace] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Batch `number` of the campaign of `seed`, on a subject library with a planted defect (0: none).
+
+    `ops`: it ends with the trace that brings it to so many operations, or, where a subject hangs again
+    and again, after `limit_s` seconds. `corpus`: kept traces to mutate. `known`: features that are no
+    news. `profiles`: kinds of traces to draw (profiles.SOURCES); none: all that the subject can do.
+    `timeout`: seconds after which an operation hangs.
+    """
+
+    library: str
+    seed: int
+    number: int
+    defect: int = 0
+    ops: int = BATCH_OPS
+    limit_s: float = 60.0
+    corpus: tuple[Trace, ...] = ()
+    known: frozenset[int] = frozenset()
+    profiles: tuple[str, ...] = ()
+    timeout: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A trace that fails. `index`: which of its batch."""
+
+    index: int
+    verdict: Verdict
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A trace that showed what no trace before it had shown: all that it showed."""
+
+    trace: Trace
+    features: frozenset[int]
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """What a batch found. `failed`: failing traces by signature; `failures`: some of each."""
+
+    number: int
+    operations: int = 0
+    traces: int = 0
+    misuse: int = 0
+    tally: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkTask:
+    """Make the failing trace of sample `sample` small, in `seconds`."""
+
+    library: str
+    defect: int
+    sample: int
+    failure: Failure
+    seconds: float
+    timeout: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """Sample `sample`, made small."""
+
+    sample: int
+    verdict: Verdict
+    trace: Trace
+    confirmed: bool
+
+
+Job = Task | ShrinkTask
+Done = BatchResult | Shrunk
+
+
+class Bench:
+    """Where jobs are done: keeps the subject of the last job in its process. A context manager."""
+
+    def __init__(self) -> None:
+        self.judge: Judge | None = None
+        self.what: tuple[str, int, float] | None = None
+
+    def judge_of(self, job: Job) -> Judge:
+        """The job's subject, in a process that has run nothing. Raises SubjectError."""
+        what = (job.library, job.defect, job.timeout)
+        if self.judge is None or self.what != what:
+            self.close()
+            self.judge, self.what = Judge(*what), what
+        self.judge.plant(job.defect)
+        return self.judge
+
+    def run(self, job: Job) -> Done:
+        judge = self.judge_of(job)
+        return run_batch(job, judge) if isinstance(job, Task) else run_shrink(job, judge)
+
+    def close(self) -> None:
+        if self.judge is not None:
+            self.judge.close()
+        self.judge = None
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run(job: Job) -> Done:
+    """Does one job, in a subject process of its own. Raises SubjectError where the library cannot be used."""
+    with Bench() as bench:
+        return bench.run(job)
+
+
+def run_batch(task: Task, judge: Judge) -> BatchResult:
+    """Draws, runs and judges the traces of a batch. `judge` must not have run anything yet."""
+    result = BatchResult(task.number)
+    profiles, known = task.profiles or profiles_for(judge.caps), set(task.known)
+    end = time.monotonic() + task.limit_s
+    while result.operations < task.ops and time.monotonic() < end:
+        trace = trace_of(task, result.traces, profiles, judge.caps)
+        report = judge.judge(trace)
+        note(result, trace, report, COVERAGE(judge) if COVERAGE else (), known)
+        result.traces += 1
+    return result
+
+
+def trace_of(task: Task, index: int, profiles: Sequence[str], caps: Cap) -> Trace:
+    """Trace `index` of a batch: drawn, or made of kept ones."""
+    rng = random.Random(f"{task.seed}/{task.number}/{index}")
+    if MUTATE is not None and task.corpus and rng.random() < MUTATED:
+        return MUTATE(rng, task.corpus, caps)
+    return draw(rng, profiles, caps)
+
+
+def note(
+    result: BatchResult, trace: Trace, report: Report, coverage: Collection[int], known: set[int]
+) -> None:
+    """Adds one judged trace to the result of its batch, and what it showed to `known`."""
+    result.tally += report.tally
+    # a trace of which nothing was judged (it died at once) costs as much as an operation
+    result.operations += max(1, report.steps)
+    result.misuse += sum(v.sort == "misuse" for v in report.verdicts)
+    failed = report.failed
+    if failed is not None:
+        result.failed[failed.signature] += 1
+        if result.failed[failed.signature] <= SAMPLES:
+            result.failures.append(Failure(result.traces, failed, trace))
+        return  # what is made of a failing trace would mostly fail the same way
+    shown = FEATURES(trace, report, coverage)
+    if not shown <= known:
+        known |= shown
+        result.kept.append(Kept(trace, shown))
+
+
+def run_shrink(task: ShrinkTask, judge: Judge) -> Shrunk:
+    """Makes a failing trace small, and confirms it in new processes."""
+    failure = task.failure
+    small = smallest(judge, failure.trace, failure.verdict, task.seconds)
+    return Shrunk(task.sample, small.verdict, small.trace, small.confirmed)

@@ -1,0 +1,89 @@
+"""One failing trace: drawn, made small, told apart from others, written down.
+
+A hunt (`gallocheck check`) and a campaign (`gallocheck fuzz`) do these the same way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..model.records import Cap, Trace
+from .generate import RandomDraw
+from .judge import Judge
+from .profiles import SOURCES
+from .replay import Replay
+from .shrink import shrink
+from .verdict import Verdict
+
+
+class Small(NamedTuple):
+    """A failing trace made small. `confirmed`: it failed twice alike in processes that had run nothing before."""
+
+    verdict: Verdict
+    trace: Trace
+    confirmed: bool
+
+
+def profiles_for(caps: Cap) -> list[str]:
+    """The kinds of traces that a subject of these capabilities is drawn, each as often as it weighs."""
+    return [p for p, x in SOURCES.items() if caps & x.needs for _ in range(x.weight)]
+
+
+def draw(rng: random.Random, profiles: Sequence[str], caps: Cap) -> Trace:
+    """A trace of one of `profiles`; the same state of `rng` gives the same trace."""
+    profile = profiles[rng.randrange(len(profiles))]
+    return SOURCES[profile].draw(RandomDraw(rng), caps)
+
+
+def smallest(
+    judge: Judge,
+    trace: Trace,
+    failed: Verdict,
+    shrink_s: float,
+    also: Callable[[Trace, Verdict], bool] = lambda trace, verdict: True,
+) -> Small:
+    """Shrinks a trace that fails as `failed` for `shrink_s` seconds, and replays it twice in new processes.
+
+    A smaller trace must fail with the same signature, and `also` must hold of it.
+    """
+    shown = failed  # how the smallest trace so far fails
+
+    def same(candidate: Trace) -> bool:
+        nonlocal shown
+        verdict = judge.judge(candidate).failed
+        if verdict is None or verdict.signature != failed.signature or not also(candidate, verdict):
+            return False
+        shown = verdict
+        return True
+
+    small = shrink(trace, same, shrink_s)
+    again = [judge.judge(small, anew=True).failed for _ in range(2)]
+    confirmed = all(v is not None and v.signature == failed.signature for v in again)
+    # where a new process shows something else, it is still this that was found
+    return Small((again[0] if confirmed else None) or shown, small, confirmed)
+
+
+def shape(trace: Trace) -> str:
+    """What traces of the same fault have in common when they are small: the kinds of operations in order,
+    and how many tensors and devices there are."""
+    kinds = " ".join(op.kind.name.lower() for op in trace.ops)
+    tensors = sum(len(graph.tensors) for graph in trace.graphs)
+    return f"{kinds} / {tensors} tensors / {len(trace.setup.types)} devices"
+
+
+def replay_of(verdict: Verdict, trace: Trace, subject: str, seed: int, version: str) -> Replay:
+    """The replay file's content. `subject`: how it describes itself; `version`: of gallocheck."""
+    return Replay(
+        clause=verdict.clause,
+        verdict=verdict.sort,
+        message=verdict.message,
+        subject=subject,
+        trace=trace,
+        step=verdict.step,
+        gallocheck=version,
+        seed=seed,
+        expected=verdict.expected or None,
+        seen=verdict.seen or None,
+    )
