@@ -24,6 +24,8 @@ JOBS = 2
 DEFINES = ("-D_GNU_SOURCE", "-D_XOPEN_SOURCE=600", "-DNDEBUG", "-fPIC", "-w")
 BASE = {"ggml.c", "ggml.cpp", "ggml-alloc.c", "ggml-quants.c", "ggml-threading.cpp"}
 NOT_BASE = {"ggml-backend-reg.cpp", "ggml-backend-dl.cpp"}
+#: where public headers are: the second in trees of early 2024
+INCLUDE = ("include", "include/ggml")
 #: large, and never run by a subject: compiled as fast as the compiler can
 UNUSED = ("ggml-quants.c", "ggml-opt.cpp", "gguf.cpp")
 
@@ -80,7 +82,7 @@ class Builder:
         self.cxx = _compiler("CXX", ("c++", "g++", "clang++"))
         self.adapter = HERE / "ggml"
         self.objects = cache_dir() / "objects"
-        folders = [tree.root / name for name in ("include", "src", "src/ggml-cpu")]
+        folders = [tree.root / name for name in (*INCLUDE, "src", "src/ggml-cpu")]
         self.tree_headers = _digest([p for folder in folders for p in sorted(folder.glob("*.h"))])
         self.own_headers = _digest(
             [
@@ -107,7 +109,7 @@ class Builder:
     def _base_sources(self) -> list[Path]:
         """What ggml-base is made of in this tree: its files at the top, but not its loader of backends."""
         src = self.tree.root / "src"
-        backend = {p.name for p in src.glob("ggml-backend*.cpp")} - NOT_BASE
+        backend = {p.name for p in (*src.glob("ggml-backend*.cpp"), *src.glob("ggml-backend*.c"))} - NOT_BASE
         return [src / name for name in sorted(BASE | backend) if (src / name).is_file()]
 
     def _rest(self) -> list[Path]:
@@ -146,7 +148,7 @@ class Builder:
         root = self.tree.root
         language = [self.cc, "-std=c11"] if source.suffix == ".c" else [self.cxx, "-std=c++17"]
         version = ['-DGGML_COMMIT="-"', f'-DGGML_VERSION="{self.version}"']
-        where = [root / "include", root / "src", *([self.generated] if self.generated else [])]
+        where = [*(root / name for name in INCLUDE), root / "src", *([self.generated] if self.generated else [])]
         return [*language, *DEFINES, *version, *(f"-I{folder}" for folder in where)]
 
     def _generate(self) -> Path | None:
@@ -185,8 +187,9 @@ class Builder:
 
     def _declared(self) -> list[str]:
         """What the headers declare beyond what every tree has, as defines for the adapter."""
-        meta = "-DGC_HAVE_META" if self._probe(self.adapter / "probes" / "meta.cpp") else ""
-        return [define for define in (self._sharing(), meta) if define]
+        probes = ("meta", "devices", "sched", "gallocr")
+        have = [f"-DGC_HAVE_{p.upper()}" for p in probes if self._probe(self.adapter / "probes" / f"{p}.cpp")]
+        return [define for define in (self._sharing(), *have) if define]
 
     def _sharing(self) -> str:
         """Which of the contract's two interfaces for sharing the headers declare; asked of the compiler."""

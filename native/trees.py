@@ -12,7 +12,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from .tree_build import VARIANTS, Builder
+from .tree_build import INCLUDE, VARIANTS, Builder
 from .tree_files import Progress, Tree, TreeError, cache_dir, first, locked, quiet, staging
 
 __all__ = ["PINNED_SHA256", "VARIANTS", "Tree", "TreeError", "build", "cache_dir", "locate", "pinned"]
@@ -123,7 +123,8 @@ def locate(directory: str | os.PathLike[str]) -> Tree:
 
 
 def _is_tree(d: Path) -> bool:
-    return (d / "include" / "ggml-alloc.h").is_file() and (d / "src" / "ggml-alloc.c").is_file()
+    headers = any((d / folder / "ggml-alloc.h").is_file() for folder in INCLUDE)
+    return headers and (d / "src" / "ggml-alloc.c").is_file()
 
 
 def _children(d: Path) -> list[Path]:

@@ -1,11 +1,14 @@
 /* adapter.cpp: gallocheck.h over a ggml tree. */
 #include "subject.h"
 #include "defects.h"
+#include "probe.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+GC_PROBE(ggml_log_set)
 
 namespace gc {
 
@@ -68,10 +71,16 @@ static void log(ggml_log_level level, const char * text, void *) {
     }
 }
 
+template <class L> static void set_log(L sink) {
+    if constexpr (has_ggml_log_set<L, void *>) {
+        call_ggml_log_set(sink, (void *) nullptr);
+    }
+}
+
 /* ggml would run a debugger on itself when it aborts. */
 __attribute__((constructor)) static void start() {
     setenv("GGML_NO_BACKTRACE", "1", 0);
-    ggml_log_set(log, nullptr);
+    set_log(log);
 }
 
 static void step(Session & s, const gc_op & op, gc_obs & obs) {

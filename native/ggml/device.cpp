@@ -1,4 +1,4 @@
-/* device.cpp: our buffer types, devices and backends, as ggml sees them.
+/* device.cpp: our buffers and buffer types, as ggml sees them.
  *
  * Interface structs gained members over time: they are zeroed and filled by
  * member name, so that one source fits all trees. No backend reads another
@@ -6,6 +6,7 @@
  */
 #include "subject.h"
 #include "defects.h"
+#include "fit.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,13 @@
 #include <new>
 
 namespace gc {
+
+GC_MEMBER(get_name)
+GC_MEMBER(memset_tensor)
+GC_MEMBER(init_tensor)
+GC_MEMBER(cpy_tensor)
+GC_MEMBER(reset)
+GC_MEMBER(get_max_size)
 
 static constexpr uint64_t page = 4096;
 static constexpr uint8_t  guard = 0x5a;
@@ -81,13 +89,18 @@ static void buffer_clear(ggml_backend_buffer_t ggml, uint8_t value) {
 }
 
 /* A part's tensor is the meta backend's; some trees leave it to the device to say what it is. */
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t ggml, ggml_tensor * t) {
+template <class R> static R buffer_init_tensor(ggml_backend_buffer_t ggml, ggml_tensor * t) {
     const Buffer & b = *static_cast<Buffer *>(ggml->context);
     if (b.session->is_meta(b.type) && !is_copy(t)) {
         t->extra = const_cast<Info *>(info_of(*b.session, t));
     }
-    return GGML_STATUS_SUCCESS;
+    return success<R>();
 }
+
+template <class I> struct Result;
+template <class R, class... A> struct Result<R (*)(A...)> { using type = R; };
+
+static const char * buffer_name(ggml_backend_buffer_t) { return "gallocheck"; }
 
 static void buffer_reset(ggml_backend_buffer_t ggml) {
     Buffer * b = static_cast<Buffer *>(ggml->context);
@@ -101,8 +114,9 @@ static ggml_backend_buffer_i buffer_interface() {
     std::memset(&i, 0, sizeof(i));
     i.free_buffer = buffer_free;
     i.get_base = buffer_base;
-    i.memset_tensor = buffer_memset;
-    i.init_tensor = buffer_init_tensor;
+    put_get_name(i, buffer_name);
+    put_memset_tensor(i, buffer_memset);
+    i.init_tensor = buffer_init_tensor<Result<decltype(i.init_tensor)>::type>;
     i.set_tensor = buffer_set;
     i.get_tensor = buffer_get;
     i.cpy_tensor = buffer_copy;
@@ -182,7 +196,7 @@ static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t 
     return ggml_backend_buffer_init(buft, buffer_interface(), s.live.back(), real);
 }
 
-static const char * name_of(const Part & p) {
+const char * name_of(const Part & p) {
     static const char * names[] = {"T0", "T1", "T2", "T3", "T4", "host"};
     return names[p.device >= 0 ? p.device : GC_MAX_TYPES];
 }
@@ -224,76 +238,21 @@ static ggml_backend_buffer_type buffer_type(Part & p) {
     b.iface.get_name = type_name;
     b.iface.alloc_buffer = type_alloc;
     b.iface.get_alignment = type_alignment;
-    b.iface.get_max_size = type_max_size;
+    put_get_max_size(b.iface, type_max_size);
     b.iface.get_alloc_size = type_alloc_size;
     b.iface.is_host = type_is_host;
-    b.device = &p.ggml;
     b.context = &p;
+    belongs_to(b, &p.ggml);
     return b;
 }
 
-ggml_backend_buffer_type_t Type::memory() { return meta ? ggml_backend_dev_buffer_type(meta) : &own.memory; }
-
-/* devices */
-
-static Part & part_of(ggml_backend_dev_t dev) { return *static_cast<Part *>(dev->context); }
-static const char * device_name(ggml_backend_dev_t dev) { return name_of(part_of(dev)); }
-static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) { return &part_of(dev).memory; }
-static bool device_supports_op(ggml_backend_dev_t, const ggml_tensor *) { return true; }
-static enum ggml_backend_dev_type type_accelerator(ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; }
-static enum ggml_backend_dev_type type_cpu(ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_CPU; }
-
-static bool device_supports_type(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
-    const Part & p = part_of(dev);
-    return buft == &p.memory || buft == &p.type->fixed;
-}
-
-static void device_bytes(ggml_backend_dev_t dev, size_t * free, size_t * total) {
-    const Part & p = part_of(dev);
-    const Type & t = p.device >= 0 ? p.type->session->types[p.device] : *p.type;
-    *total = t.spec.capacity;
-    *free = t.spec.capacity > t.used ? t.spec.capacity - t.used : 0;
-}
-
-static void device_props(ggml_backend_dev_t dev, ggml_backend_dev_props * props) {
-    std::memset(props, 0, sizeof(*props));
-    props->name = props->description = device_name(dev);
-    props->type = dev->iface.get_type(dev);
-    device_bytes(dev, &props->memory_free, &props->memory_total);
-    props->caps.async = props->caps.events = dev->iface.event_new != nullptr;
-}
-
-/* Trees ask a device of several for what its backends can do together. */
-static const char * no_name(ggml_backend_reg_t) { return "gallocheck"; }
-static size_t no_devices(ggml_backend_reg_t) { return 0; }
-static ggml_backend_dev_t no_device(ggml_backend_reg_t, size_t) { return nullptr; }
-static ggml_backend_reg registry = {GGML_BACKEND_API_VERSION, {no_name, no_devices, no_device, nullptr}, nullptr};
-
-static ggml_backend_device device(Part & p, bool cpu) {
-    ggml_backend_device d;
-    std::memset(&d, 0, sizeof(d));
-    d.iface.get_name = device_name;
-    d.iface.get_description = device_name;
-    d.iface.get_memory = device_bytes;
-    d.iface.get_type = cpu ? type_cpu : type_accelerator;
-    d.iface.get_props = device_props;
-    d.iface.init_backend = backend_for;
-    d.iface.get_buffer_type = device_buffer_type;
-    d.iface.supports_op = device_supports_op;
-    d.iface.supports_buft = device_supports_type;
-    if (!cpu) {
-        device_events(d);
-    }
-    d.reg = &registry;
-    d.context = &p;
-    return d;
-}
+ggml_backend_buffer_type_t Type::memory() { return meta ? meta_memory(*this) : &own.memory; }
 
 void part_init(Part & p, Type & t, int number, int device_number) {
     p.type = &t;
     p.number = number;
     p.device = device_number;
-    p.ggml = device(p, false);
+    p.ggml = device_of(p, false);
     p.memory = buffer_type(p);
 }
 
@@ -305,7 +264,7 @@ static void simple_init(Session * s, Type & t, int index, int device_number) {
     t.session = s;
     t.index = index;
     part_init(t.own, t, 0, device_number);
-    t.cpu = device(t.own, true);
+    t.cpu = device_of(t.own, true);
     t.fixed = t.own.memory;
 }
 

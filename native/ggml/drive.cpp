@@ -2,6 +2,7 @@
 #include "subject.h"
 #include "defects.h"
 #include "sharing.h"
+#include "plain.h"
 #include "probe.h"
 
 #include <algorithm>
@@ -35,7 +36,13 @@ bool can_measure() {
     return has_ggml_gallocr_reserve_n_size<ggml_gallocr_t, ggml_cgraph *, const int *, const int *, size_t *>;
 }
 
-uint64_t capabilities() { return GC_CAP_PLAN | GC_CAP_SCHED | sharing_capability() | meta_capability(); }
+#ifdef GC_HAVE_SCHED
+static constexpr uint64_t sched_capability = GC_CAP_SCHED;
+#else
+static constexpr uint64_t sched_capability = 0;
+#endif
+
+uint64_t capabilities() { return GC_CAP_PLAN | sched_capability | sharing_capability() | meta_capability(); }
 
 /* reserve, measure, bind */
 
@@ -44,7 +51,7 @@ static int32_t status(bool ok) { return ok ? GC_DONE : GC_REFUSED; }
 /* An instance for the allocator; a scheduler has to be reset before it is told about new tensors. */
 static std::shared_ptr<Instance> prepare(Session & s, Alloc & a, Graph & g) {
     if (a.sched) {
-        ggml_backend_sched_reset(a.sched);
+        sched_reset(a.sched);
         a.lapsed = true;
     }
     return build(s, a, g);
@@ -67,8 +74,8 @@ static int32_t reserve(Session & s, Alloc & a, Graph & g) {
         a.bound = nullptr; /* the scheduler forgets it */
     }
     auto in = prepare(s, a, g);
-    const bool ok = a.sched ? ggml_backend_sched_reserve(a.sched, in->cgraph)
-                            : ggml_gallocr_reserve_n(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data());
+    const bool ok = a.sched ? sched_reserve(a.sched, in->cgraph)
+                            : plain_reserve(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data());
     a.reserved |= ok;
     a.planned = ok ? &g : nullptr;
     if (GC_PLANTED(FAILED_RESERVE_IS_DONE) && a.sched) return GC_DONE;
@@ -137,8 +144,8 @@ static int32_t alloc(Session & s, Alloc & a, Graph & g) {
         shrink_again(a); /* it may be a reserve */
     }
     auto in = prepare(s, a, g);
-    const bool ok = a.sched ? ggml_backend_sched_alloc_graph(a.sched, in->cgraph)
-                            : ggml_gallocr_alloc_graph(a.plain, in->cgraph);
+    const bool ok = a.sched ? sched_alloc(a.sched, in->cgraph)
+                            : plain_alloc(a.plain, in->cgraph);
     if (GC_PLANTED(FAILED_ALLOC_ABORTS) && a.sched && !ok) std::abort();
     if (ok) {
         bind(s, a, std::move(in));
@@ -200,24 +207,24 @@ static bool leafs_are_free(const Session & s, const Alloc & a, const Graph & g) 
     return a.n_slots > 1;
 }
 
-static ggml_status run(Alloc & a, ggml_cgraph * graph, bool async) {
+static bool run(Alloc & a, ggml_cgraph * graph, bool async) {
     if (!a.sched) {
-        return ggml_backend_graph_compute(a.backends[0], graph);
+        return succeeded(ggml_backend_graph_compute(a.backends[0], graph));
     }
-    return async ? ggml_backend_sched_graph_compute_async(a.sched, graph) : ggml_backend_sched_graph_compute(a.sched, graph);
+    return async ? sched_launch(a.sched, graph) : sched_compute(a.sched, graph);
 }
 
 /* Who gives new leafs waits first where work in flight may still read the old ones. */
 static int32_t compute_bound(Session & s, Alloc & a, bool async) {
     const Instance & in = *a.bound;
     if (a.in_flight() && !leafs_are_free(s, a, *in.graph)) {
-        ggml_backend_sched_synchronize(a.sched);
+        sched_wait(a.sched);
     }
     if (!a.in_flight()) {
         scramble(in);
     }
     before_compute(s, in, a.sched != nullptr);
-    return status(run(a, in.cgraph, async) == GGML_STATUS_SUCCESS);
+    return status(run(a, in.cgraph, async));
 }
 
 /* C4: a graph computed without alloc. Where leafs have to be written in between, or where the
@@ -232,7 +239,7 @@ static int32_t compute_unallocated(Session & s, Alloc & a, Graph & g, bool async
     }
     auto in = prepare(s, a, g);
     a.bound = nullptr;
-    if (run(a, in->cgraph, async) != GGML_STATUS_SUCCESS) {
+    if (!run(a, in->cgraph, async)) {
         return GC_REFUSED;
     }
     bind(s, a, std::move(in));
@@ -286,7 +293,7 @@ static int32_t reset(Alloc & a) {
         return GC_MISUSE;
     }
     if (GC_PLANTED(RESET_DOES_NOTHING)) return GC_DONE;
-    ggml_backend_sched_reset(a.sched);
+    sched_reset(a.sched);
     a.bound = nullptr;
     return GC_DONE;
 }
@@ -296,7 +303,7 @@ static int32_t sync(Session & s, Alloc & a, uint64_t * digest) {
         return GC_MISUSE;
     }
     const bool flew = a.in_flight();
-    ggml_backend_sched_synchronize(a.sched);
+    sched_wait(a.sched);
     if (!flew) {
         a.flying = nullptr;
     }
@@ -317,6 +324,9 @@ static int32_t with_graph(Session & s, Alloc & a, const gc_op & op, gc_obs & obs
         return GC_MISUSE;
     }
     Graph & g = *s.graphs[op.graph];
+    if (!plain_knows(g)) {
+        return GC_MISUSE;
+    }
     switch (op.kind) {
         case GC_RESERVE: return reserve(s, a, g);
         case GC_MEASURE: return measure(s, a, g, obs.measured);

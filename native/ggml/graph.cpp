@@ -11,6 +11,8 @@
 #include <cstdio>
 
 GC_PROBE(ggml_op_alloc_size_may_expand)
+GC_PROBE(ggml_set_input)
+GC_PROBE(ggml_set_output)
 
 namespace gc {
 
@@ -127,15 +129,17 @@ static void anchor(ggml_tensor * t, Type & type) {
     }
 }
 
-static void set_flags(ggml_tensor * t, const gc_tensor & d) {
+template <class T> static void set_flags(T * t, const gc_tensor & d) {
     if (d.flags & GC_LAYOUT) {
         t->nb[3] += 1;
     }
-    if (d.flags & GC_INPUT) {
-        ggml_set_input(t);
-    }
-    if (d.flags & GC_OUTPUT) {
-        ggml_set_output(t);
+    if constexpr (has_ggml_set_input<T *>) {
+        if (d.flags & GC_INPUT) {
+            call_ggml_set_input(t);
+        }
+        if (d.flags & GC_OUTPUT) {
+            call_ggml_set_output(t);
+        }
     }
 }
 
@@ -214,7 +218,7 @@ std::shared_ptr<Instance> build(Session & s, const Alloc & a, Graph & g) {
     for (uint32_t i = 0; a.sched && i < n; i++) {
         if (!placed_outside(g, i)) {
             const int slot = g.tensors[g.root(i)].slot % a.n_slots;
-            ggml_backend_sched_set_tensor_backend(a.sched, in->tensors[i], a.backends[slot]);
+            sched_assign(a.sched, in->tensors[i], a.backends[slot]);
         }
     }
     return in;

@@ -4,6 +4,7 @@
  */
 #include "subject.h"
 #include "sharing.h"
+#include "plain.h"
 #include "defects.h"
 #include "probe.h"
 
@@ -17,8 +18,10 @@ template <class B>
 static ggml_backend_sched_t new_sched(B * backends, ggml_backend_buffer_type_t * types, int n, size_t size, bool parallel) {
     if constexpr (has_ggml_backend_sched_new<B *, ggml_backend_buffer_type_t *, int, size_t, bool, bool>) {
         return call_ggml_backend_sched_new(backends, types, n, size, parallel, false);
-    } else {
+    } else if constexpr (has_ggml_backend_sched_new<B *, ggml_backend_buffer_type_t *, int, size_t, bool>) {
         return call_ggml_backend_sched_new(backends, types, n, size, parallel);
+    } else {
+        return nullptr; /* none is offered */
     }
 }
 
@@ -108,7 +111,7 @@ static void make_plain(Session & s, Alloc & a) {
     for (int i = 0; i < a.n_slots; i++) {
         types.push_back(s.types[s.type_of(a, i)].memory());
     }
-    a.plain = ggml_gallocr_new_n(types.data(), a.n_slots);
+    a.plain = plain_new(types.data(), a.n_slots);
     if (s.is_meta(s.type_of(a, 0))) {
         add_meta(s, a, s.type_of(a, 0));
     } else {
@@ -134,10 +137,10 @@ static void come(Session & s, Alloc & a) {
 /* The tree's allocator is freed; the books stay. */
 static void go(Alloc & a) {
     if (a.sched) {
-        ggml_backend_sched_synchronize(a.sched);
-        ggml_backend_sched_free(a.sched);
+        sched_wait(a.sched);
+        sched_free(a.sched);
     }
-    ggml_gallocr_free(a.plain);
+    plain_free(a.plain);
     for (ggml_backend_t backend : a.metas) {
         ggml_backend_free(backend);
     }
@@ -150,11 +153,12 @@ static void go(Alloc & a) {
     a.bound = a.flying = nullptr;
 }
 
-/* One backend computes for an allocator without a scheduler: it sees one kind of memory only. */
+/* One backend computes for an allocator without a scheduler: it sees one kind of memory only. And in some trees
+ * a list of types can't say where leafs go. */
 static bool computable(const Session & s, int config) {
     const int32_t * slots = s.setup.slots[config];
     for (int i = 0; i < s.setup.n_slots[config]; i++) {
-        if (slots[i] != slots[0] && (s.is_meta(slots[i]) || s.is_meta(slots[0]))) {
+        if (slots[i] != slots[0] && (s.is_meta(slots[i]) || s.is_meta(slots[0]) || !plain_mixes_types())) {
             return false;
         }
     }
@@ -162,7 +166,10 @@ static bool computable(const Session & s, int config) {
 }
 
 int32_t make(Session & s, Alloc & a, int config, bool by_sched, uint64_t nodes) {
-    if (a.live || config < 0 || config >= (int) s.setup.n_configs || (!by_sched && !computable(s, config))) {
+    if (a.live || config < 0 || config >= (int) s.setup.n_configs) {
+        return GC_MISUSE;
+    }
+    if (by_sched ? !(capabilities() & GC_CAP_SCHED) : !computable(s, config)) {
         return GC_MISUSE;
     }
     const int index = a.index;
@@ -226,7 +233,7 @@ static void wait_for_partners(Session & s, Alloc & a) {
     for (Alloc & other : s.allocs) {
         const bool partner = &other == &a || other.lender == a.index || a.lender == other.index;
         if (other.live && other.sched && partner) {
-            ggml_backend_sched_synchronize(other.sched);
+            sched_wait(other.sched);
         }
     }
 }

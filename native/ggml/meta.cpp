@@ -66,6 +66,7 @@ void meta_init(Session * s, Type & t) {
     t.meta = ggml_backend_meta_device(devices, (size_t) t.n_parts, mirrored, nullptr);
 }
 
+ggml_backend_buffer_type_t meta_memory(Type & t) { return ggml_backend_dev_buffer_type(t.meta); }
 ggml_backend_t meta_backend(Type & t) { return ggml_backend_dev_init(t.meta, nullptr); }
 
 /* weights: allocated by the tree, on every device; of no device's capacity */
@@ -164,6 +165,7 @@ uint64_t meta_capability() { return 0; }
 bool     meta_sane(const gc_setup &, const gc_type & t) { return !t.meta; }
 void     meta_init(Session *, Type &) {}
 void     meta_done(Type &) {}
+ggml_backend_buffer_type_t meta_memory(Type &) { return nullptr; }
 ggml_backend_t meta_backend(Type &) { return nullptr; }
 ggml_tensor *  meta_anchor(Type &) { return nullptr; }
 const Weights & meta_weights(Session &, Graph & g, Type & t) { return *g.weights[t.index]; }

@@ -2,6 +2,7 @@
 #include "subject.h"
 #include "defects.h"
 #include "sharing.h"
+#include "plain.h"
 
 namespace gc {
 
@@ -37,8 +38,8 @@ static void observe_buffers(const Session & s, const Alloc & a, gc_obs & obs) {
 
 void observe(Session & s, Alloc & a, gc_obs & obs) {
     for (int i = 0; i < a.n_slots; i++) {
-        obs.reported[i] = a.sched ? ggml_backend_sched_get_buffer_size(a.sched, a.backends[i])
-                                  : ggml_gallocr_get_buffer_size(a.plain, i);
+        obs.reported[i] = a.sched ? sched_size(a.sched, a.backends[i])
+                                  : plain_size(a.plain, i);
     }
     observe_buffers(s, a, obs);
     observe_readings(a, obs);

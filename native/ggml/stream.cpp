@@ -6,10 +6,17 @@
  */
 #include "subject.h"
 #include "defects.h"
+#include "fit.h"
+#include "probe.h"
 
 #include <cstring>
 
+GC_PROBE(ggml_graph_n_nodes)
+
 namespace gc {
+
+GC_MEMBER(guid)
+GC_MEMBER(cpy_tensor_async)
 
 /* streams */
 
@@ -64,9 +71,9 @@ bool Alloc::in_flight() const {
 
 /* backends */
 
-static Backend & backend_of(ggml_backend_t ggml) { return *static_cast<Backend *>(ggml->context); }
+Backend & backend_of(ggml_backend_t ggml) { return *static_cast<Backend *>(ggml->context); }
 
-static const char * backend_name(ggml_backend_t ggml) { return ggml->device->iface.get_name(ggml->device); }
+static const char * backend_name(ggml_backend_t ggml) { return name_of(*backend_of(ggml).device); }
 static void backend_free(ggml_backend_t) {}
 
 bool is_ours(ggml_backend_t ggml) { return ggml->iface.get_name == backend_name; }
@@ -122,20 +129,32 @@ static Work work_of(const Backend & b, const ggml_tensor * node) {
     return w;
 }
 
-/* Trees differ in what else they hand to graph_compute; the type of the member says it. */
-template <class F> struct Compute;
-template <class... A> struct Compute<ggml_status (*)(ggml_backend_t, ggml_cgraph *, A...)> {
-    static ggml_status run(ggml_backend_t ggml, ggml_cgraph * graph, A...) {
-        const Backend & b = backend_of(ggml);
+template <class G> static std::vector<ggml_tensor *> nodes_of(G graph) {
+    std::vector<ggml_tensor *> nodes;
+    if constexpr (has_ggml_graph_n_nodes<G>) {
         for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
-            if (has_work(ggml_graph_node(graph, i))) {
-                push(*b.stream, work_of(b, ggml_graph_node(graph, i)));
+            nodes.push_back(ggml_graph_node(graph, i));
+        }
+    } else {
+        nodes.assign(graph->nodes, graph->nodes + graph->n_nodes);
+    }
+    return nodes;
+}
+
+/* Trees differ in what else they hand to graph_compute, and in what it returns; the type of the member says it. */
+template <class F> struct Compute;
+template <class R, class... A> struct Compute<R (*)(ggml_backend_t, ggml_cgraph *, A...)> {
+    static R run(ggml_backend_t ggml, ggml_cgraph * graph, A...) {
+        const Backend & b = backend_of(ggml);
+        for (const ggml_tensor * node : nodes_of(graph)) {
+            if (has_work(node)) {
+                push(*b.stream, work_of(b, node));
             }
         }
         if (b.at_once) {
             run_all(b);
         }
-        return GGML_STATUS_SUCCESS;
+        return success<R>();
     }
 };
 
@@ -173,47 +192,21 @@ static bool copy_async(ggml_backend_t from, ggml_backend_t to, const ggml_tensor
 
 /* events */
 
-struct Event {
-    Session * session;
-    Stream *  stream = nullptr; /* not recorded yet */
-    uint64_t  until = 0;
-};
-
-static Event & event_of(ggml_backend_event_t e) { return *static_cast<Event *>(e->context); }
-
-static ggml_backend_event_t event_new(ggml_backend_dev_t device) {
-    Session * s = static_cast<Part *>(device->context)->type->session;
-    return new ggml_backend_event{device, new Event{s}};
+void record(const Backend & b, Event & e) {
+    e.stream = b.stream;
+    e.until = b.stream->queued;
 }
 
-static void event_free(ggml_backend_dev_t, ggml_backend_event_t e) {
-    delete &event_of(e);
-    delete e;
-}
-
-static void event_record(ggml_backend_t ggml, ggml_backend_event_t e) {
-    event_of(e).stream = backend_of(ggml).stream;
-    event_of(e).until = backend_of(ggml).stream->queued;
-}
-
-static void event_wait(ggml_backend_t ggml, ggml_backend_event_t e) {
-    const Event & event = event_of(e);
-    if (event.stream && event.stream != backend_of(ggml).stream) {
-        push(*backend_of(ggml).stream, wait_for(*event.stream, event.until));
+void wait_for(const Backend & b, const Event & e) {
+    if (e.stream && e.stream != b.stream) {
+        push(*b.stream, wait_for(*e.stream, e.until));
     }
 }
 
-static void event_synchronize(ggml_backend_dev_t, ggml_backend_event_t e) {
-    const Event & event = event_of(e);
-    if (event.stream) {
-        run_until(*event.session, *event.stream, event.until);
+void finish(const Event & e) {
+    if (e.stream) {
+        run_until(*e.session, *e.stream, e.until);
     }
-}
-
-void device_events(ggml_backend_device & d) {
-    d.iface.event_new = event_new;
-    d.iface.event_free = event_free;
-    d.iface.event_synchronize = event_synchronize;
 }
 
 /* making them */
@@ -221,20 +214,17 @@ void device_events(ggml_backend_device & d) {
 void backend_init(Backend & b, Session * s, ggml_backend_dev_t device, Stream * stream, bool at_once) {
     static uint8_t id[16] = {'g', 'a', 'l', 'l', 'o', 'c', 'h', 'e', 'c', 'k'};
     std::memset(&b.ggml, 0, sizeof(b.ggml));
-    b.ggml.guid = &id;
+    put_guid(b.ggml, &id);
     b.ggml.iface.get_name = backend_name;
     b.ggml.iface.free = backend_free;
-    b.ggml.iface.cpy_tensor_async = copy_async;
+    put_cpy_tensor_async(b.ggml.iface, copy_async);
     b.ggml.iface.synchronize = backend_synchronize;
     b.ggml.iface.graph_compute = Compute<decltype(b.ggml.iface.graph_compute)>::run;
-    if (!at_once) {
-        b.ggml.iface.event_record = event_record;
-        b.ggml.iface.event_wait = event_wait;
-    }
-    b.ggml.device = device;
     b.ggml.context = &b;
     b.session = s;
-    b.part = static_cast<Part *>(device->context)->number;
+    b.device = static_cast<Part *>(device->context);
+    b.part = b.device->number;
+    belongs_to(b.ggml, device, !at_once);
     b.stream = stream;
     b.at_once = at_once;
     b.first = false;

@@ -1,12 +1,14 @@
 /* subject.h: the parts of the ggml subject and what they share.
  *
  *   arena.cpp    memory whose addresses are never used twice
- *   device.cpp   our buffers, buffer types and devices, as ggml sees them
+ *   device.cpp   our buffers and buffer types, as ggml sees them
+ *   devices.cpp  our devices and their events; early.cpp: in trees that have backends alone
  *   stream.cpp   our backends: work that is queued, and done when somebody waits
  *   meta.cpp     buffer types over several devices, by the tree's meta backend
  *   oracle.cpp   what a node does when it is computed, and what is checked around it
  *   graph.cpp    graph definitions, and the ggml graphs built from them
  *   bound.cpp    where the tensors of a bound graph are
+ *   plain.cpp    the tree's graph allocator; measured.cpp: in trees whose own has no buffers
  *   make.cpp     allocators and schedulers: made, freed, made anew
  *   sharing.cpp  owners and borrowers, by whatever a tree offers for them
  *   drive.cpp    the tree's public interface, called for each operation
@@ -19,10 +21,7 @@
 #include "gallocheck.h"
 #include "gc_oracle.h"
 
-#include "ggml.h"
-#include "ggml-alloc.h"
-#include "ggml-backend.h"
-#include "ggml-backend-impl.h"
+#include "early.h"
 #ifdef GC_EXTRA_HEADER /* the overlay's declarations, in a tree that has none of its own */
 #include GC_EXTRA_HEADER
 #endif
@@ -38,6 +37,13 @@ struct Session;
 struct Graph;
 struct Weights;
 struct Alloc;
+struct Part;
+
+#ifdef GC_HAVE_GALLOCR
+using Plain = ggml_gallocr_t;
+#else
+using Plain = struct Measured *;
+#endif
 
 constexpr int max_parts = GC_MAX_TYPES; /* devices of a meta type */
 
@@ -140,6 +146,7 @@ struct Stream {
 struct Backend {
     ggml_backend ggml;
     Session *    session;
+    Part *       device; /* whose it is */
     int          part;
     Stream *     stream;
     bool         at_once; /* a host's: work is done when it is queued */
@@ -169,7 +176,7 @@ struct Alloc {
     bool                 live = false;
     int                  index = 0, config = 0, n_slots = 0;
     bool                 by_sched = false;
-    ggml_gallocr_t       plain = nullptr; /* one of the two */
+    Plain                plain = nullptr; /* one of the two */
     ggml_backend_sched_t sched = nullptr;
     uint64_t             nodes = 0;       /* sched: tensors that it is made for, 0: any number */
     uint64_t             made_for = 0;    /* sched: what the tree was told */
@@ -255,25 +262,42 @@ struct Session {
     Buffer * at(const void * address) const; /* the live buffer that holds it, or NULL */
 };
 
+/* A point in a stream's work. */
+struct Event {
+    Session * session;
+    Stream *  stream = nullptr; /* not recorded yet */
+    uint64_t  until = 0;
+};
+
 /* device.cpp */
 void device_init(Session * s);
 void device_done(Session * s);
+const char * name_of(const Part & p);
 const Info * info_of(const Session & s, const ggml_tensor * t); /* of a scheduler's copy: of what it copies */
 bool is_copy(const ggml_tensor * t);
 void part_init(Part & p, Type & t, int number, int device);
+
+/* devices.cpp, early.cpp */
+ggml_backend_device device_of(Part & p, bool host);
+void belongs_to(ggml_backend_buffer_type & memory, ggml_backend_dev_t device); /* what it has of the device's */
+void belongs_to(ggml_backend & backend, ggml_backend_dev_t device, bool events);
 
 /* stream.cpp */
 void backend_init(Backend & b, Session * s, ggml_backend_dev_t device, Stream * stream, bool at_once);
 ggml_backend_t backend_for(ggml_backend_dev_t device, const char * params); /* of the allocator being made; the tree frees it */
 void run_everything(Session & s);
-void device_events(ggml_backend_device & d); /* what a device needs for events */
 bool is_ours(ggml_backend_t b);
+Backend & backend_of(ggml_backend_t b); /* of ours */
+void record(const Backend & b, Event & e);
+void wait_for(const Backend & b, const Event & e); /* all that is queued later */
+void finish(const Event & e);
 
 /* meta.cpp */
 uint64_t meta_capability(); /* GC_CAP_META, or 0 */
 bool     meta_sane(const gc_setup & s, const gc_type & t);
 void     meta_init(Session * s, Type & t);
 void     meta_done(Type & t);
+ggml_backend_buffer_type_t meta_memory(Type & t);
 ggml_backend_t meta_backend(Type & t);
 ggml_tensor * meta_anchor(Type & t); /* a weight of one byte, for nodes without sources */
 const Weights & meta_weights(Session & s, Graph & g, Type & t);
