@@ -68,7 +68,7 @@ int32_t record_compute(gc_session & s, int n) {
     gallocr & a = *s.allocs[n];
     if (!a.bound.of) return GC_MISUSE; // no reservation may happen now
     std::array<const uint8_t *, GC_MAX_TYPES> scratch{};
-    if (!pool_take(s, n, *a.bound.of, scratch)) return GC_REFUSED;
+    if (!pool_take(s, n, *a.bound.of, scratch) && !GC_PLANTED(RECORDS_WITHOUT_SCRATCH)) return GC_REFUSED;
     record & r = s.captures->taking;
     r.flights.push_back(launch(a.bound, {&api_of(s), stream_of(s, n), scratch.data()}));
     const std::vector<scratch_block> taken = scratch_taken(s);
@@ -107,6 +107,7 @@ int32_t end(gc_session & s, const gallocr & a, int n) {
 bool some_scratch(const record & r, fate what) {
     for (const scratch_block & b : r.scratch) {
         if (b.of->what_became_of(b.at) == what) return true;
+        if (GC_PLANTED(LOOKS_AT_FIRST_BLOCK)) return false;
     }
     return false;
 }

@@ -89,7 +89,7 @@ int32_t compute_bound(gc_session & s, int n, uint32_t flags, findings & f) {
         unbind(a);
         return GC_STALE;
     }
-    if (!launch_bound(s, n)) return GC_REFUSED;
+    if (!launch_bound(s, n)) return answer(GC_PLANTED(NO_SCRATCH_IS_DONE));
     if (!(flags & GC_ASYNC)) add(f, sched_wait(s, n));
     return GC_DONE;
 }
@@ -103,7 +103,7 @@ int32_t compute_unbound(gc_session & s, int n, graph * g, uint32_t flags, findin
         status = GC_DONE;
     }
     if (status == GC_DONE) status = compute_bound(s, n, flags, f);
-    if (status != GC_DONE) unbind(*s.allocs[n]);
+    if (status != GC_DONE && !GC_PLANTED(REFUSED_STAYS_BOUND)) unbind(*s.allocs[n]);
     return status;
 }
 

@@ -73,6 +73,12 @@ WRONG: dict[str, tuple[str, tuple[Op, ...], Change]] = {
     "another graph": ("Q1", (*CAPTURED, LAUNCH), lambda o: {"digest": o.digest + 1}),
     "wrong bytes": ("Q1", (*CAPTURED, LAUNCH), lambda o: {"trouble": Trouble.BAD_SOURCE, "digest": 1}),
     "nothing is captured": ("Q1", (*BOUND, LAUNCH), lambda o: {"status": Status.DONE}),
+    "on memory that is lent": ("Q1", (*CAPTURED, Op(Kind.POOL_ALLOC, value=1), LAUNCH), lambda o: {
+        "status": Status.DONE}),
+    "recorded without scratch": ("Q1", (*BOUND, BEGIN, replace(COMPUTE, fail_nth=2)), lambda o: {
+        "status": Status.DONE}),
+    "recorded beyond the range": ("Q1", (
+        *BOUND, Op(Kind.POOL_ALLOC, value=4 * UNIT), BEGIN, COMPUTE), lambda o: {"status": Status.DONE}),
     "captured, and lost": ("Q1", CAPTURED, lambda o: {"captured": 0}),
     "kept after a trim": ("Q2", (*CAPTURED, TRIM), lambda o: {"captured": 1}),
     "only the first is dropped": ("Q2", (*TWO, TRIM), lambda o: {"captured": 2}),
