@@ -314,26 +314,33 @@ class Books:
     def advance(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         """The history of both contexts after a step of a slot, and what its batch of the target breaks."""
         obs, slots, target, draft = seen.obs, self.slots, self.of[TARGET], self.of.get(DRAFT)
-        used, was, forced = slots.used(op), target.seen(), target.forced()
+        used, was, forced, before = slots.used(op), target.seen(), target.forced(), self.state()
+        due = target.due(0) or target.vague
         read, able = target.reading[0], draft is not None and draft.open and draft.able
         target.shown(obs)
         by = refuser(op, obs, target, draft, self.trace.setup.pool != PoolKind.NO_POOL)
         self.look(seen)
         batch = Op(Kind.CTX_DECODE, TARGET, min(used, target.made.cells), value=op.value)
         refused, calls = by == BY_TARGET, list(target.calls)
-        if refused:
+        alone = refused or (by == NOBODY and not able)  # it is a batch of the target and nothing else
+        if alone:
             target.decoded(batch, obs, list(was.reserved), forced)
+            target.bound = None if slots.lost else target.bound
         else:
             target.beside(batch, list(was.reserved), able and (by == UNKNOWN or read != target.reading[0]))
         if draft is not None and able and not refused:
             draft.stepped(1, min(used, draft.made.cells), self.attached and by == UNKNOWN)
             draft.sure &= by == NOBODY and not slots.lost
         target.sure &= not slots.lost
-        told = replace(obs, status=Status.REFUSED if refused else Status.DONE, reserves=target.again)
+        reserves = obs.reserves if alone else target.again
+        told = replace(obs, status=Status.REFUSED if refused else Status.DONE, reserves=reserves)
         found = [*self.policy_rules(batch, told, target, was, Counter())]
         if found and not refused and self.miscounted(op, batch, told, was, calls):
             found = [("W1", "a step of a slot reserves for other cells than the slots have in use")]
         yield from found
+        if alone:
+            due |= was.reserved[0] != target.reserved[0]
+            yield from self.waiting_rules(batch, told, before, due, Counter())
         if by == NOBODY and not slots.lost and not self.spoiled:
             yield from self.step_content(op, obs)
         slots.stepped(op, by)

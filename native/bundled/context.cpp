@@ -72,9 +72,10 @@ int32_t reserve(gc_session & s, int n, uint32_t lane, const policy::need & r, sh
     context & c = s.contexts->context[n];
     o.reserves++;
     c.bound[lane] = nullptr;
+    [[maybe_unused]] const uint64_t before = alloc_of(s, number(n, lane))->generation;
     const int32_t status = sched_reserve(s, number(n, lane), reserved_graph(s, n, r), o.found);
-    const gallocr & a = *alloc_of(s, number(n, lane));
-    c.known[lane][0] = a.generation;
+    const gallocr & a = *alloc_of(s, number(n, lane)); // it may be another one now
+    c.known[lane][0] = GC_PLANTED(KNOWS_TOO_EARLY) ? before : a.generation;
     c.known[lane][1] = a.shrink_generation;
     return status;
 }
@@ -94,7 +95,7 @@ int32_t settle(gc_session & s, int n, uint32_t lane, const policy::lane & after,
     const bool smaller = changed && !after.reserved.above(before);
     if (smaller) sched_shrink(s, number(n, lane)); // nothing happens where buffers never become smaller
     const int32_t status = reserve(s, n, lane, after.reserved, o);
-    if (status != GC_DONE) c.lane[lane] = {};
+    if (status != GC_DONE && !GC_PLANTED(FAILED_STAYS_RESERVED)) c.lane[lane] = {};
     return status;
 }
 
@@ -182,7 +183,7 @@ int32_t borrow(gc_session & s, uint64_t bits, shown & o) {
     if (c.able) sched_free(s, n, o.found);
     if (c.lane[0].reserved == policy::need{}) c.lane[0] = policy::start(made(s, DRAFT));
     sched_new(s, n, made(s, DRAFT).config, c.nodes);
-    sched_borrow(s, n, number(TARGET, 0), bits);
+    sched_borrow(s, n, number(TARGET, GC_PLANTED(BORROWS_LAST_LANE) ? made(s, TARGET).lanes - 1 : 0), bits);
     c.able = true;
     const int32_t status = reserve(s, DRAFT, 0, c.lane[0].reserved, o);
     if (status == GC_DONE) return GC_DONE;
@@ -288,7 +289,7 @@ int32_t decode(gc_session & s, int n, uint64_t tokens, int64_t used, uint32_t fl
     const policy::need need = policy::need_of(m, uint32_t(tokens), uint32_t(used));
     const bool both = policy::runs(m, 1, uint32_t(tokens));
     for (uint32_t lane = 0; lane < (both ? 2u : 1u); lane++) {
-        const policy::lane after = policy::follow(c.lane[lane], need);
+        const policy::lane after = policy::follow(c.lane[GC_PLANTED(LANES_SHARE_STATE) ? 0 : lane], need);
         if (settle(s, n, lane, after, flags & GC_UNCHECKED, o) != GC_DONE) {
             o.found.digest = 0;
             return GC_REFUSED;

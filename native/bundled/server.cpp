@@ -22,7 +22,7 @@ int32_t enter(gc_session & s, int slot) {
 // The target decodes for the slot, then the draft one token.
 int32_t advance(gc_session & s, int slot, uint64_t tokens, shown & o) {
     if (!s.server->busy[slot]) return GC_MISUSE;
-    uint64_t used = tokens;
+    uint64_t used = GC_PLANTED(CELLS_OF_OTHERS) ? 0 : tokens;
     for (const uint64_t cells : s.server->cells) {
         used += cells;
     }
