@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..model.pool import ALIGNMENT, KEPT, Out, Pool, PoolOp
+from ..model.pool import KEPT, Out, Pool, PoolOp
 from ..model.records import (
     MAX_STREAMS,
     Cap,
@@ -106,14 +106,13 @@ class Books:
     def judge(self, op: Op, seen: StepSeen) -> tuple[Counter[str], Found]:
         """How often each clause was exercised, and what is broken."""
         obs = seen.obs
-        if op.kind == Kind.COMPUTE:
-            return self.unserved(obs)
         asked = self.asked(op, obs)
         if asked is None:
             return Counter(), []
         ask, out = asked
-        before = Seen(self.settled(), self.pooled, self.used, self.cap, self.room)
-        after = Seen(self.pools_after(op, obs), obs.pooled, obs.used, self.cap, self.room)
+        history = tuple(one.pool.out for one in self.known), tuple(one.unserved for one in self.known)
+        before = Seen(self.settled(), self.pooled, self.used, self.cap, self.room, *history)
+        after = Seen(self.pools_after(op, obs), obs.pooled, obs.used, self.cap, self.room, *history)
         tally: Counter[str] = Counter()
         broken: Found = []
         for clause, parts in rules(Step(self.model, before, ask, after, out)).items():
@@ -121,46 +120,17 @@ class Books:
                 tally[clause] += bool(rule.when and rule.counts)
                 if rule.when and not rule.then:
                     broken.append((clause, name))
-        if broken and self.left_out(op, obs):
-            broken.append(("V5", "a computation that found no scratch left a block handed out"))
         if obs.trouble & Trouble.BAD_POOL:
             broken.append(("V2", "a block does not hold what was written to it"))
         return Counter({c: int(n > 0) for c, n in tally.items()}), broken
 
-    def unserved(self, obs: Observation) -> tuple[Counter[str], Found]:
-        """A computation found no scratch: what its pools got, they hold (V5)."""
-        other = [
-            (u - p, v - q) for u, p, v, q in zip(self.used, self.pooled, obs.used, obs.pooled, strict=True)
-        ]
-        lost = any(a != b for a, b in other)
-        return Counter(V5=1), [("V5", "what could not be mapped stays in use")] if lost else []
-
-    def keeps_idle(self, device: int, held: int) -> bool:
-        """A trim left bytes to the device's idle pools, of which one's stream had such a computation."""
-        mine = [one for p, one in enumerate(self.known) if self.model.device(p) == device]
-        used = sum(one.pool.mapped for one in mine if one.blocks)
-        return held > used and any(one.unserved and not one.blocks for one in mine)
-
-    def left_out(self, op: Op, obs: Observation) -> bool:
-        """Whether a pool has more handed out than was taken of it, and a computation on its stream was refused."""
-        if op.kind == Kind.POOL_FREE and obs.status == Status.MISUSE:
-            return (
-                self.known[self.named(op)].unserved and op.value == 0
-            )  # something is above the latest block
-        if obs.status != Status.DONE:
-            return False
-        if op.kind == Kind.TRIM:
-            devices = self.setup.types[op.other].devices(op.other)
-            return any(self.keeps_idle(k, obs.pooled[k]) for k in devices)
-        one = self.known[self.named(op)]
-        more = -(-max(op.value, 1) // ALIGNMENT) * ALIGNMENT if op.kind == Kind.POOL_ALLOC else 0
-        return self.model.vmm and one.unserved and obs.out > one.pool.out + more
-
     def asked(self, op: Op, obs: Observation) -> tuple[PoolOp, Out] | None:
         """The operation and its result, as the rules know them; None where they say nothing of it."""
         setup = self.setup
-        if not self.there or op.kind not in (*POOL_OPS, Kind.TRIM) or obs.capturing:
+        if not self.there or obs.capturing:
             return None  # during a capture Q says what is refused
+        if op.kind == Kind.COMPUTE:
+            return PoolOp(int(op.kind)), Out(int(obs.status), obs.allocations)
         if op.kind == Kind.TRIM:
             if any(one.lost and one.blocks for one in self.known):
                 return None

@@ -37,6 +37,10 @@ class State(NamedTuple):
     cap: Tree  # [device]      bytes there are
     room: Tree  # [device]     addresses that a VMM pool reserves, whole units
     busy: Tree  # [pool]       history: work is in flight on its stream
+    due: Tree  # [pool]        history: bytes handed out, going by blocks that came and went alone
+    unserved: (
+        Tree  # [pool]   history: a computation on its stream was refused since a block last came or went
+    )
 
 
 class PoolOp(NamedTuple):
@@ -44,12 +48,15 @@ class PoolOp(NamedTuple):
 
     kind: Value  # records.Kind: POOL_ALLOC, POOL_FREE, TRIM, CAPACITY; COMPUTE and SYNC of a stream
     pool: Value = 0
-    size: Value = 0  # POOL_ALLOC: bytes wanted; POOL_FREE: bytes of the block, as they were handed out
+    size: Value = (
+        0  # POOL_ALLOC: bytes wanted; COMPUTE: scratch; POOL_FREE: bytes of the block, as handed out
+    )
     address: Value = 0  # POOL_FREE: the block's
     fresh: Value = 1  # POOL_ALLOC: the address that the driver gives next
     inject: Value = False  # POOL_ALLOC: every allocation fails
     fail_nth: Value = 0  # the n-th allocation of the operation fails, 0: none
     before: Value = 0  # allocations that the operation tried before
+    beside: Value = False  # COMPUTE: the pool of another of its devices has no scratch
     reach: Tree = ()  # TRIM: [device]
     meta: Value = False  # TRIM: through a meta type (V4)
     device: Value = 0  # CAPACITY
@@ -88,7 +95,8 @@ class Model:
         """Pools that nothing was asked of. `cap`, `room` (addresses of a range) and `used` are [device], bytes."""
         empty = Pool(0, 0, 0, self.places, self.places)
         used = tuple(used or (0,) * len(self.devices))
-        return State((empty,) * len(self.pools), used, tuple(cap), tuple(room), (False,) * len(self.pools))
+        none, no = (0,) * len(self.pools), (False,) * len(self.pools)
+        return State((empty,) * len(self.pools), used, tuple(cap), tuple(room), no, none, no)
 
     def device(self, pool: int) -> int:
         return pool // self.streams
@@ -102,12 +110,12 @@ class Model:
     def step(self, s: State, op: PoolOp) -> tuple[State, Out]:
         """The state after `op`, and what the caller sees."""
         arms = {
-            Kind.POOL_ALLOC: lambda: self.on_pool(s, op, self.take),
-            Kind.POOL_FREE: lambda: self.on_pool(s, op, self.give),
+            Kind.POOL_ALLOC: lambda: self.on_pool(s, op, self.come),
+            Kind.POOL_FREE: lambda: self.on_pool(s, op, self.go),
             Kind.TRIM: lambda: self.trim(s, op),
             Kind.CAPACITY: lambda: self.capacity(s, op),
-            Kind.COMPUTE: lambda: self.busy(s, op, True),
-            Kind.SYNC: lambda: self.busy(s, op, False),
+            Kind.COMPUTE: lambda: self.on_pool(s, op, self.compute),
+            Kind.SYNC: lambda: self.waited(s, op),
         }
         new: tuple[State, Out] = self.d.switch(op.kind, arms, lambda: (s, Out(_MISUSE)))
         return new
@@ -126,7 +134,15 @@ class Model:
             pools=(*s.pools[:p], pool, *s.pools[p + 1 :]), used=(*s.used[:k], used, *s.used[k + 1 :])
         )
 
+    def named(self, s: State, p: int, due: Value) -> State:
+        """History: a block of pool `p` came or went."""
+        return s._replace(due=replaced(s.due, p, due), unserved=replaced(s.unserved, p, False))
+
     # -- a block comes -----------------------------------------------------------------
+
+    def come(self, s: State, op: PoolOp, p: int) -> tuple[State, Out]:
+        t, out = self.take(s, op, p)
+        return self.named(t, p, s.due[p] + out.size), out
 
     def block(self, size: Value) -> Value:
         """What a block of `size` bytes takes of a VMM pool."""
@@ -219,6 +235,11 @@ class Model:
 
     # -- a block goes ------------------------------------------------------------------
 
+    def go(self, s: State, op: PoolOp, p: int) -> tuple[State, Out]:
+        t, out = self.give(s, op, p)
+        gone = self.named(t, p, s.due[p] - op.size)
+        return self.d.ite(out.status == _DONE, gone, t), out
+
     def give(self, s: State, op: PoolOp, p: int) -> tuple[State, Out]:
         return self.give_end(s, op, p) if self.vmm else self.give_block(s, op, p)
 
@@ -284,10 +305,31 @@ class Model:
         cap = tuple(self.d.ite(op.device == k, op.value, s.cap[k]) for k in self.devices)
         return s._replace(cap=cap), Out(_DONE)
 
-    def busy(self, s: State, op: PoolOp, now: bool) -> tuple[State, Out]:
-        """History: work goes on the pool's stream (COMPUTE), or was waited for (SYNC)."""
-        busy = tuple(self.d.ite(op.pool == p, now, s.busy[p]) for p in self.pools)
+    def compute(self, s: State, op: PoolOp, p: int) -> tuple[State, Out]:
+        """Scratch is taken, and given back at once; a computation without it is refused (V5)."""
+        d = self.d
+        t, out = self.take(s, op, p)
+        served = d.all(out.status == _DONE, d.inv(op.beside))
+        t = d.ite(out.status == _DONE, self.given_back(t, op, p, out), t)
+        t = t._replace(
+            busy=replaced(s.busy, p, d.any(s.busy[p], served)),
+            unserved=replaced(s.unserved, p, d.any(s.unserved[p], d.inv(served))),
+        )
+        return t, Out(d.ite(served, _DONE, _REFUSED), out.allocations)
+
+    def given_back(self, s: State, op: PoolOp, p: int, taken: Out) -> State:
+        """V5: whether or not the computation has all its scratch."""
+        return self.give(s, op._replace(size=taken.size, address=taken.address), p)[0]
+
+    def waited(self, s: State, op: PoolOp) -> tuple[State, Out]:
+        """History: what goes on the pool's stream was waited for."""
+        busy = tuple(self.d.all(b, op.pool != p) for p, b in enumerate(s.busy))
         return s._replace(busy=busy), Out(_DONE)
+
+
+def replaced(row: Tree, p: int, x: Value) -> Tree:
+    """The row with one value replaced."""
+    return (*row[:p], x, *row[p + 1 :])
 
 
 def total(d: Any, chosen: Tree, row: Tree) -> Value:

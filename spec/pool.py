@@ -28,11 +28,14 @@ class Seen(NamedTuple):
     used: Tree  # [device]     bytes in use, by anyone
     cap: Tree  # [device]
     room: Tree  # [device]     addresses of a pool's range
+    due: Tree  # [pool]        bytes handed out, going by blocks that came and went alone
+    unserved: Tree  # [pool]   a computation on its stream was refused since a block last came or went
 
 
 def seen(model: Model, s: State) -> Seen:
     """What is seen of a model's state."""
-    return Seen(s.pools, tuple(model.pooled(s, k) for k in model.devices), s.used, s.cap, s.room)
+    pooled = tuple(model.pooled(s, k) for k in model.devices)
+    return Seen(s.pools, pooled, s.used, s.cap, s.room, s.due, s.unserved)
 
 
 class Step:
@@ -70,6 +73,7 @@ def rules(p: Step) -> dict[str, Rules]:
     found: dict[str, Rules] = {clause: {} for clause in CLAUSES}
     parts = [_one(p, i) for i in p.model.pools if p.on(i) is not False]
     parts += [_trims(p)] if p.kind(Kind.TRIM) is not False else []
+    parts += [_computes(p)] if p.kind(Kind.COMPUTE) is not False else []
     for part in parts:
         for clause, named in part.items():
             found[clause] |= named
@@ -114,6 +118,8 @@ def _end(p: Step, i: int) -> dict[str, Rules]:
     unit = p.model.units[k]
     missing = d.max(a.out + size - a.mapped, 0)
     latest = d.all(a.out > 0, op.address + op.size == a.base + a.out)
+    due, unserved = p.s.due[i], p.s.unserved[i]
+    taken = d.all(due > 0, op.address + op.size == a.base + due)
     inside = a.out + size <= p.s.room[k]
     told = d.any(op.inject, *(op.fail_nth == op.before + n for n in (1, 2, 3)))
     full = p.s.used[k] + d.roundup(missing, unit) > p.s.cap[k]
@@ -140,6 +146,9 @@ def _end(p: Step, i: int) -> dict[str, Rules]:
                 d.all(alloc, inside, missing > 0, d.any(told, full)), p.refused),
             here + "no failure without a reason": Rule(
                 d.all(alloc, inside, d.any(missing == 0, d.inv(d.any(told, full)))), p.ok),
+            here + "a computation without scratch leaves nothing handed out": Rule(
+                d.all(got, unserved), b.out == due + size),
+            here + "nor anything above the latest block": Rule(d.all(free, unserved, taken), p.ok),
         },
     }  # fmt: skip
 
@@ -186,6 +195,7 @@ def _trims(p: Step) -> dict[str, Rules]:
     v3: Rules = {"what is reported is what was given back": Rule(trim, p.out.released == sum(
         s.pooled[k] - t.pooled[k] for k in p.model.devices))}  # fmt: skip
     v4: Rules = {}
+    v5: Rules = {}
     for k in p.model.devices:
         here, reached = f"device {k}: ", op.reach[k] if op.reach else False
         hit = d.all(trim, reached)
@@ -202,11 +212,31 @@ def _trims(p: Step) -> dict[str, Rules]:
         v4[here + "not reached, not touched"] = Rule(
             d.all(trim, d.inv(reached)), d.all(t.pooled[k] == s.pooled[k], t.used[k] == s.used[k])
         )
+        mine = [i for i in p.model.pools if p.model.device(i) == k]
+        free = d.any(*(d.all(s.unserved[i], s.due[i] == 0) for i in mine))
+        kept = sum(d.ite(s.due[i] > 0, s.pools[i].mapped, 0) for i in mine)
+        v5[here + "a pool whose computation found no scratch is as idle as before"] = Rule(
+            d.all(hit, free), t.pooled[k] <= kept
+        )
     v3["only after the devices have finished"] = Rule(trim, d.inv(p.out.early))
     for i in p.model.pools if p.model.vmm else ():
         ranged = d.all(p.kind(Kind.TRIM), s.pools[i].base > 0)
         v1[f"pool {i}: a trim gives no addresses back"] = Rule(ranged, t.pools[i].base == s.pools[i].base)
-    return {"V1": v1, "V3": v3, "V4": v4}
+    return {"V1": v1, "V3": v3, "V4": v4, "V5": v5}
+
+
+def _computes(p: Step) -> dict[str, Rules]:
+    """V5, of a computation that found no scratch: what its pools got they hold, or the device has it back."""
+    d, s, t = p.d, p.s, p.t
+    refused = d.all(p.kind(Kind.COMPUTE), p.refused)
+    return {
+        "V5": {
+            f"device {k}: what could not be mapped does not stay in use": Rule(
+                refused, t.used[k] - t.pooled[k] == s.used[k] - s.pooled[k]
+            )
+            for k in p.model.devices
+        }
+    }
 
 
 # -- the machine -----------------------------------------------------------------------
@@ -220,6 +250,7 @@ def invariants(model: Model, s: State) -> dict[str, Value]:
         "sizes are not negative": d.all(*(d.all(p.base >= 0, p.out >= 0, p.out <= p.mapped) for p, _ in each)),
         "the device counts its pools' bytes": d.all(
             *(s.used[k] >= model.pooled(s, k) for k in model.devices)),
+        "what came and went is handed out": d.all(*(p.out == due for (p, _), due in zip(each, s.due, strict=True))),
         "mapped in whole units": d.all(*(d.roundup(p.mapped, model.units[k]) == p.mapped for p, k in each)),
     }  # fmt: skip
     if model.vmm:
@@ -273,10 +304,11 @@ def of_step(model: Model, s: State, op: PoolOp, t: State, out: Out) -> dict[str,
 
 def splits(kind: int) -> tuple[dict[str, int], ...]:
     """Pool by pool."""
-    return tuple({"pool": p} for p in range(MOST)) if kind in (Kind.POOL_ALLOC, Kind.POOL_FREE) else ({},)
+    return tuple({"pool": p} for p in range(MOST)) if kind in _NAMES_POOL else ({},)
 
 
 MOST = 4  #: pools of any config
+_NAMES_POOL = (Kind.POOL_ALLOC, Kind.POOL_FREE, Kind.COMPUTE)
 #: kind, blocks kept, devices, streams, units: a pool beside another one on its device, and one on another device
 MACHINE = Machine(
     name="pools",

@@ -163,6 +163,17 @@ class FailsOnce(Variant):
         return super().fails(op, nth) if nth == 1 else False
 
 
+class KeepsScratch(Variant):
+    """A computation gives its scratch back when it has been launched; one that is refused never is."""
+
+    breaks = "V5"
+
+    def given_back(self, s: State, op: PoolOp, p: int, taken: Out) -> State:
+        right: State = super().given_back(s, op, p, taken)
+        new: State = self.d.ite(op.beside, s, right)
+        return new
+
+
 class FailureEmpties(Variant):
     """A legacy pool that cannot allocate gives up what it keeps, and fails all the same."""
 
@@ -179,5 +190,6 @@ class FailureEmpties(Variant):
 
 VARIANTS: tuple[type[Variant], ...] = (
     TrimFreesRange, RangeAnew, MapsAtStart, ExactPieces, AnyOrder, NeverReuses, FirstFit, TrimsInUse, TrimsAtOnce,
-    KeepsSome, FirstDevice, EveryDevice, LeakedHandle, CountsFailed, FailsOnce, FailureEmpties,
+    KeepsSome, FirstDevice, EveryDevice, LeakedHandle, CountsFailed, FailsOnce, KeepsScratch,
+    FailureEmpties,
 )  # fmt: skip

@@ -23,7 +23,8 @@ def operation(rng: random.Random, kind: Kind, blocks: list[tuple[int, int, int]]
         kind = Kind.SYNC
     return PoolOp(
         int(kind), rng.randrange(2), rng.choice((0, 1, 4000, 5000, 9000)), 0, rng.randrange(1, 99) << 20,
-        rng.random() < 0.1, rng.choice((0, 0, 1, 2, 3)), 0, (rng.random() < 0.5, rng.random() < 0.5),
+        rng.random() < 0.1, rng.choice((0, 0, 1, 2, 3)), 0, rng.random() < 0.3,
+        (rng.random() < 0.5, rng.random() < 0.5),
         False, rng.randrange(2), rng.choice((0, 20000, 1 << 40)),
     )  # fmt: skip
 
