@@ -59,9 +59,13 @@ def found(defect: Defect, judge: Judge) -> bool:
     return failed is not None and failed.clause == defect.clause
 
 
+#: by the hundreds of their numbers, from 200 on (native/bundled/defects/)
+LAYERS = "CSMVQWT"
+
+
 def layer_of(defect: Defect) -> str:
-    """The layer that has the defect: its clause's, but for R14 behind schedulers (defects from 201 on)."""
-    return "C" if defect.clause[0] == "R" and defect.number > 200 else defect.clause[0]
+    """The layer that has the defect, which may break a clause of another: of those up to 200 its clause's."""
+    return LAYERS[defect.number // 100 - 2] if defect.number > 200 else defect.clause[0]
 
 
 def hunt_for(defect: Defect, seed: int, seconds: float, shrink_s: float = 2.0) -> tuple[Hunt, Result]:
