@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .domain import Tree, Value
-from .records import Status
+from .records import Kind, Status
 
 OWNER, BORROWER = ROLES = (0, 1)
 Devices = tuple[tuple[int, ...], ...]  #: [type]: the devices that its buffers have a part on (M1)
@@ -101,3 +101,28 @@ def without(d: Any, flags: Tree, me: Tree) -> Tree:
 def by_role(d: Any, me: Tree, new: Tree, old: Tree) -> Tree:
     """[role]: `new` for the role that acts, `old` for the other."""
     return tuple(d.ite(m, n, o) for m, n, o in zip(me, new, old, strict=True))
+
+
+def plans_anew(d: Any, kind: Value, plannable: Value, ready: Value, uses: Tree, by_sched: Value) -> Value:
+    """G4: an ALLOC by a plan that is not `ready` plans again where it may (one type, or a scheduler); a
+    RESERVE always does. `uses` is [type]."""
+    again = d.all(kind == Kind.ALLOC, d.inv(ready), may_plan(d, uses, by_sched))
+    return d.all(plannable, d.any(kind == Kind.RESERVE, again))
+
+
+def may_plan(d: Any, uses: Tree, by_sched: Value) -> Value:
+    """Whether an ALLOC may plan by itself."""
+    return d.any(sum(d.ite(u, 1, 0) for u in uses) == 1, by_sched)
+
+
+def candidate(
+    d: Any, s: State, owner: Value, could_own: Value, uses: Tree, missing: Tree = (False,) * 4
+) -> RoleOp:
+    """What a BORROW asks of the other's pair, of a candidate whose own pair is in state `s`.
+
+    `owner`: it has that role there. `could_own`: it may become an owner (R1). `uses` is [type].
+    """
+    return RoleOp(
+        Kind.BORROW, BORROWER, uses=uses, clean=d.all(owner, could_own),
+        need=s.req[OWNER], match=s.planned[OWNER], missing=missing,
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any
 
 from .device_memory import DeviceMemory
 from .domain import Domain, Tree, Value
-from .pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, State, by_role, mine, put, without
+from .pair import BORROWER, OWNER, ROLES, Devices, Out, RoleOp, State, by_role, may_plan, mine, put, without
 from .records import Kind, Status
 
 __all__ = ["BORROWER", "OWNER", "ROLES", "Model", "Out", "RoleOp", "State"]
@@ -362,10 +362,9 @@ class Model(DeviceMemory):
         s = d.ite(op.by_sched, self.unbind(s, me), s)
         ready = mine(d, me, tuple(d.all(s.planned[r], op.match, self.fits(s, r)) for r in ROLES))
         uses = d.ite(me[OWNER], s.uses[OWNER], s.uses[BORROWER])
-        single = sum(d.ite(u, 1, 0) for u in uses) == 1
 
         def again() -> Tree:
-            may = d.any(single, op.by_sched)
+            may = may_plan(d, uses, op.by_sched)
             return d.choose(may, lambda: self.reserve(s, me, op), lambda: self.refused(s))
 
         t, out = d.choose(ready, lambda: self.done(s), again)

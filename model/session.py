@@ -14,7 +14,7 @@ from typing import NamedTuple
 from . import oracle, planner
 from .counted import Apart, Counted
 from .domain import Ints
-from .pair import BORROWER, OWNER, Out, RoleOp, State
+from .pair import BORROWER, OWNER, Out, RoleOp, State, candidate, plans_anew
 from .records import (
     MAX_ALLOCS,
     MAX_CHUNKS,
@@ -235,16 +235,10 @@ class Session:
     def joining(self, a: Allocator, other: Allocator, missing: int = 0) -> RoleOp:
         """What a borrow of `a` asks of the other's pair; `missing`: as the method of that name says."""
         mine = a.pair.state
-        return RoleOp(
-            Kind.BORROW,
-            BORROWER,
-            uses=self.uses(a),
-            clean=a.role == OWNER and self.model.could_own(mine, OWNER),
-            other=other.role,
-            need=mine.req[OWNER],
-            match=mine.planned[OWNER],
-            missing=tuple(bool(missing & bit) for bit in Shared),
-        )
+        bits = tuple(bool(missing & bit) for bit in Shared)
+        could = self.model.could_own(mine, OWNER)
+        ask = candidate(Ints, mine, a.role == OWNER, could, self.uses(a), bits)
+        return ask._replace(other=other.role)
 
     def plan(self, config: int, graph: Graph) -> planner.Plan | None:
         if self.planning is not None:
@@ -259,9 +253,7 @@ class Session:
         ask = self.asked(op.kind, a, graph, plan)._replace(by_sched=bool(op.flags & OpFlag.BY_SCHED))
         ready = ask.match and self.model.fits(a.pair.state, a.role)
         status, tried = self.play(a, ask)
-        again = not ready and (sum(self.uses(a)) == 1 or ask.by_sched)
-        replans = op.kind == Kind.RESERVE or (op.kind == Kind.ALLOC and again)
-        if plan and replans:
+        if plans_anew(Ints, op.kind, ask.plannable, ready, self.uses(a), ask.by_sched):
             a.plan = graph
         if ask.by_sched:
             a.bound = None

@@ -18,10 +18,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..model.records import Cap, Trace
 from . import packet, zygote
+from .flight import Flight, TraceFlight
 from .header import SubjectError, ffi, load, plant
-from .packet import Death, Packed, Run, StepSeen
+from .lane_job import Block, JobFlight, LaneDeath
+from .packet import Death, Run, StepSeen
 
 __all__ = ["Death", "LocalRunner", "Run", "StepSeen", "SubjectError", "Worker"]
 
@@ -98,39 +103,28 @@ class _Child:
             os.close(self.end)
 
 
-class _Flight:
-    """A trace on its way: packed, and when it has run, what was seen of it."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.packed, self.parts = packet.plan(trace)
-        self.run: Run | None = None
-        self.error: SubjectError | None = None
-
-    def result(self) -> Run:
-        if self.error is not None:
-            raise self.error
-        if self.run is None:
-            raise RuntimeError("the run was interrupted; ask for it again")
-        return self.run
-
-
 class Worker:
     """A subject in a process of its own, warm; replaced when it dies.
 
     `timeout`: seconds that one operation may take without getting on; after it the
-    subject hangs. `limit`: seconds for a whole trace. Close it, or use it as a
+    subject hangs. `limit`: seconds for a whole trace or job. `driver`: GALLOCHECK_DRIVER of the subject's
+    process, '' for ours. Close it, or use it as a
     context manager. Not to be shared between threads.
     Raises SubjectError where the library cannot be used (see header.load, header.plant).
     """
 
     def __init__(
-        self, library_path: str | os.PathLike[str], defect: int = 0, timeout: float = 5.0, limit: float = 60.0
+        self,
+        library_path: str | os.PathLike[str],
+        defect: int = 0,
+        timeout: float = 5.0,
+        limit: float = 60.0,
+        driver: str = "",
     ) -> None:
         self.path = os.path.abspath(os.fspath(library_path))
-        self.timeout, self.limit, self._defect = timeout, limit, defect
+        self.timeout, self.limit, self._defect, self._driver = timeout, limit, defect, driver
         self._child: _Child | None = None
-        self._flight: _Flight | None = None
+        self._flight: Flight | None = None
         self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         self._block = os.memfd_create("gallocheck")
         self._memory = self._map(_FIRST_BLOCK)
@@ -152,7 +146,7 @@ class Worker:
         run with a Death; the next run gets a new child.
         """
         self._settle()
-        flight = _Flight(trace)
+        flight = TraceFlight(trace)
         if fresh:
             self._drop()
         self._launch(flight)
@@ -172,9 +166,9 @@ class Worker:
     def run_all(self, traces: Iterable[Trace]) -> Iterator[tuple[Trace, Run]]:
         """(trace, run) of each, in order, as `run` gives it. The subject runs a trace while the caller
         looks at the one before and draws the next. `run` may be called in between."""
-        before: _Flight | None = None
+        before: TraceFlight | None = None
         for trace in traces:
-            flight = _Flight(trace)
+            flight = TraceFlight(trace)
             self._settle()
             self._launch(flight)
             if before is not None:
@@ -183,6 +177,27 @@ class Worker:
         self._settle()
         if before is not None:
             yield before.trace, before.result()
+
+    def run_job(
+        self, block: Block, most: int = 4
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[LaneDeath]]:
+        """Runs a job of lanes: (seen, left, deaths) as Block.seen and Block.left say, views that the next run
+        overwrites. A lane that the subject dies in shows nothing; those after it run in a new process, and
+        after `most` deaths, or one hang, no more: lanes above the last death show nothing then either."""
+        self._settle()
+        deaths: list[LaneDeath] = []
+        first = 0
+        while first < len(block.job.ops):
+            flight = JobFlight(block, first)
+            self._launch(flight)
+            self._settle()
+            if flight.death is None:
+                break
+            deaths.append(flight.death)
+            first = flight.death.lane + 1
+            if len(deaths) == most or flight.death.death.kind == "hang":
+                break
+        return block.seen(self._memory), block.left(self._memory), deaths
 
     def close(self) -> None:
         """Ends the subject and its helper processes; leaves none behind. May be called again."""
@@ -211,8 +226,12 @@ class Worker:
             stdout=self._errors,
             stderr=self._errors,
             start_new_session=True,  # Ctrl-C is for us; they go when we do
-            env={**os.environ, "GGML_NO_BACKTRACE": "1", "MALLOC_PERTURB_": "165"},
+            env=self._environment(),
         )
+
+    def _environment(self) -> dict[str, str]:
+        driver = {"GALLOCHECK_DRIVER": self._driver} if self._driver else {}
+        return {**os.environ, "GGML_NO_BACKTRACE": "1", "MALLOC_PERTURB_": "165", **driver}
 
     def _greet(self, ask: socket.socket, fault: str) -> dict[str, Any]:
         """What the other side says of itself when it has started."""
@@ -244,10 +263,10 @@ class Worker:
         self.describe: str = said["describe"]
         return self._child
 
-    def _launch(self, flight: _Flight) -> None:
+    def _launch(self, flight: Flight) -> None:
         """Has the child run a trace. It must be settled before anything else is asked of the child."""
-        if flight.packed.size > len(self._memory):
-            self._memory = self._map(max(flight.packed.size, 2 * len(self._memory)))
+        if flight.size > len(self._memory):
+            self._memory = self._map(max(flight.size, 2 * len(self._memory)))
         child = self._child or self._fork()
         if os.fstat(self._errors.fileno()).st_size:
             os.ftruncate(self._errors.fileno(), 0)
@@ -256,34 +275,29 @@ class Worker:
             self._memory[at : at + len(data)] = data
         self._flight = flight
         with contextlib.suppress(BrokenPipeError, ConnectionError):  # it died meanwhile: _settle sees to it
-            child.ask.send(zygote.SERVE_ASK.pack(zygote.SERVE, len(self._memory)))
+            child.ask.send(zygote.SERVE_ASK.pack(flight.what, len(self._memory), flight.first))
 
     def _settle(self) -> None:
         """Waits for the trace that runs, if one does, and keeps what was seen of it."""
         flight, tries = self._flight, 0
         if flight is None:
             return
-        death = self._landed()
-        while packet.where(self._memory)[0] == packet.IDLE:  # killed from outside: nothing was run
+        death = self._landed(flight)
+        while flight.idle(self._memory):  # killed from outside: nothing was run
             tries += 1
             if tries == 3:
                 self._flight = None
                 raise SubjectError(f"{self.path} dies before it runs anything: {_tail(self._errors)}")
             self._launch(flight)
-            death = self._landed()
+            death = self._landed(flight)
         self._flight = None
-        try:
-            flight.run = packet.unpack(flight.packed, self._memory)
-        except SubjectError as error:  # for whoever asks for this trace
-            flight.error = error
-        if death is not None and flight.run is not None:
-            flight.run.death = _placed(death, flight.packed, self._memory, flight.run)
+        flight.land(self._memory, death)
 
-    def _landed(self) -> Death | None:
+    def _landed(self, flight: Flight) -> Death | None:
         """None when the trace came to its end."""
         assert self._child is not None
         try:
-            ended = self._await(self._child)
+            ended = self._await(self._child, flight)
         except BaseException:  # Ctrl-C: the child is in the middle of something
             self._flight = None
             self._drop()
@@ -293,14 +307,14 @@ class Worker:
         status, killed = self._reap(grace=2.0 if ended else 0.0)
         return _death(status, killed, self.timeout, _tail(self._errors))
 
-    def _await(self, child: _Child) -> bool | None:
+    def _await(self, child: _Child, flight: Flight) -> bool | None:
         """None: the trace was run. True: the socket closed. False: nothing gets on."""
         if child.stirs(self.timeout / 4):
             return None if child.answers() else True
         begin = since = time.monotonic()
-        last = packet.where(self._memory)
+        last = flight.where(self._memory)
         while not child.stirs(self.timeout / 8):
-            now, here = time.monotonic(), packet.where(self._memory)
+            now, here = time.monotonic(), flight.where(self._memory)
             if here != last:
                 last, since = here, now
             elif now - since >= self.timeout:
@@ -373,19 +387,3 @@ def _death(status: int, killed: bool, timeout: float, words: str) -> Death:
         name = f"signal {-code}"
     kind = "abort" if -code == signal.SIGABRT else "fault" if -code in _FAULTS else "exit"
     return Death(0, None, kind, "", name, 0, words)
-
-
-def _placed(death: Death, packed: Packed, block: mmap.mmap, run: Run) -> Death:
-    """The death with the step and the operation that it came at."""
-    phase, index = packet.where(block)
-    ops, name, step = packed.trace.ops, packet.PHASES[phase], 0
-    if phase == packet.CLOSE:
-        step = len(ops)
-    elif phase == packet.RUN:
-        step = len(run.steps)
-        if step == len(ops) or index < packed.main[step]:
-            step, name = step - 1, "look"
-    elif phase == packet.PLACES:
-        step = len(run.steps) - 1
-    op = ops[step] if name in ("run", "look", "places") and step < len(ops) else None
-    return Death(step, op, death.kind, name, death.signal, death.code, death.stderr)

@@ -21,7 +21,7 @@ import time
 import traceback
 from typing import Any
 
-from . import packet
+from . import lanes, packet
 from .header import SubjectError, ffi, load, plant
 
 FORK, REAP, SERVE = b"F", b"R", b"S"
@@ -29,7 +29,8 @@ FORK_ASK = struct.Struct("=cI")  # 'F', number of a planted defect, 0: none
 FORKED = struct.Struct("=i")
 REAP_ASK = struct.Struct("=cid")  # 'R', process, seconds until it is killed
 REAPED = struct.Struct("=i?")  # wait status, killed by us
-SERVE_ASK = struct.Struct("=cQ")  # 'S', bytes of the block
+LANES = b"L"
+SERVE_ASK = struct.Struct("=cQI")  # 'S' or 'L', bytes of the block, of lanes the first that runs
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -96,7 +97,7 @@ def _become_subject(zygote: int) -> None:
 
 
 def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> None:
-    """Says what the subject is, then executes a packed trace for each message."""
+    """Says what the subject is, then executes a packed trace, or a job of lanes, for each message."""
     try:
         plant(lib, path, defect)
     except SubjectError as error:
@@ -107,11 +108,14 @@ def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> 
     memory: mmap.mmap | None = None
     start: Any = None
     while message := ask.recv(64):
-        _, size = SERVE_ASK.unpack(message)
+        what, size, first = SERVE_ASK.unpack(message)
         if memory is None or len(memory) != size:
             memory = mmap.mmap(block, size)
             start = ffi.from_buffer("char[]", memory, require_writable=True)
-        packet.execute(lib, start + 0)
+        if what == LANES:
+            lanes.execute(lib, start + 0, first)
+        else:
+            packet.execute(lib, start + 0)
         ask.send(SERVE)
 
 

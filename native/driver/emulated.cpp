@@ -36,7 +36,7 @@ cuda::result ctx_get_current(cuda::context * ctx) {
 
 } // namespace
 
-world * open(const device_setup * devices, int n, const ground * on) {
+world * open(const device_setup * devices, int n, const ground * on, bool light) {
     auto * w = new world;
     w->on = on ? on : &on_host;
     w->gpus.reserve(size_t(n)); // contexts are pointers to them
@@ -46,10 +46,12 @@ world * open(const device_setup * devices, int n, const ground * on) {
         w->legacy.back()->device = &w->gpus.back();
         w->legacy.back()->blocking = true;
     }
+    if (light) take_pool(*w);
     return w;
 }
 
 void close(world * w) {
+    give_pool(*w);
     for (const arena & a : w->arenas) {
         munmap(a.base, a.size);
     }

@@ -50,7 +50,8 @@ struct ground {
     void (*settle)();  // waits for what runs elsewhere: memory is taken away from under it
 };
 
-world * open(const device_setup * devices, int n, const ground * on = nullptr); // null: the host
+// On the host's ground where `on` is null; `light`: emulated_light.cpp says what is cheaper then.
+world * open(const device_setup * devices, int n, const ground * on = nullptr, bool light = false);
 void close(world * w); // whatever it still holds is gone, work that nobody waited for too
 void enter(world * w); // no context is current then
 const cuda::driver & table();

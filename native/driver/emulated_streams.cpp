@@ -96,9 +96,8 @@ void run_in_turn(world & w, locked & lock, stream_state & s, const std::vector<s
 }
 
 bool on_device(const world & w, uint64_t at) {
-    return std::any_of(w.arenas.begin(), w.arenas.end(), [&](const arena & a) {
-        return at - reinterpret_cast<uint64_t>(a.base) < a.size;
-    });
+    const auto holds = [&](const arena & a) { return at - reinterpret_cast<uint64_t>(a.base) < a.size; };
+    return holds(w.pool) || std::any_of(w.arenas.begin(), w.arenas.end(), holds);
 }
 
 void note_memory(const world & w, stream_state & s, const command & c) {

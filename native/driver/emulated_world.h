@@ -121,6 +121,7 @@ struct world {
     const ground * on;
     std::vector<gpu> gpus;     // as many as at the start
     std::vector<arena> arenas; // of the host's ground
+    arena pool{};              // the light ground's, where this world holds it
     std::vector<reservation> reservations;
     std::vector<physical> memory;
     std::vector<mapping> mappings;
@@ -152,6 +153,9 @@ inline bool valid_device(int id) {
 // Counts an allocation; true where it was told to fail.
 bool told_to_fail(world & w, int device);
 extern const ground on_host;
+// The world's memory is the light ground's, where no other world has it; and is no longer.
+void take_pool(world & w);
+void give_pool(world & w);
 
 inline uint64_t page_up(uint64_t x) {
     return (x + page() - 1) / page() * page();

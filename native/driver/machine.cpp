@@ -41,20 +41,27 @@ void must(cuda::result r, const char * what) {
     std::abort();
 }
 
+enum class drivers { emulated, light, cuda };
+
 // What GALLOCHECK_DRIVER names. A driver that there is not ends the process: what was asked for cannot be had.
-bool on_card() {
-    static const bool cuda = [] {
+drivers driver() {
+    static const drivers named = [] {
         const char * name = std::getenv("GALLOCHECK_DRIVER");
-        if (!name || !*name || std::strcmp(name, "emulated") == 0) return false;
+        if (!name || !*name || std::strcmp(name, "emulated") == 0) return drivers::emulated;
+        if (std::strcmp(name, "light") == 0) return drivers::light;
         if (std::strcmp(name, "cuda") == 0) {
-            if (libcuda::load()) return true;
+            if (libcuda::load()) return drivers::cuda;
             std::fprintf(stderr, "gallocheck: GALLOCHECK_DRIVER=cuda: %s\n", libcuda::why_not().c_str());
             std::exit(3);
         }
-        std::fprintf(stderr, "gallocheck: there is no driver GALLOCHECK_DRIVER=%s; name emulated or cuda.\n", name);
+        std::fprintf(stderr, "gallocheck: there is no driver GALLOCHECK_DRIVER=%s; name emulated, light or cuda.\n", name);
         std::exit(2);
     }();
-    return cuda;
+    return named;
+}
+
+bool on_card() {
+    return driver() == drivers::cuda;
 }
 
 // On device 0, like every session's streams; whatever context is current stays so.
@@ -111,7 +118,8 @@ world * open(const device_setup * devices, int n) {
     }
     auto * w = new world;
     if (on_card()) w->card = card::open(gpus.data(), n);
-    w->account = w->card ? card::account(w->card) : emulated::open(gpus.data(), n);
+    const bool light = driver() == drivers::light;
+    w->account = w->card ? card::account(w->card) : emulated::open(gpus.data(), n, nullptr, light);
     return w;
 }
 
@@ -142,7 +150,7 @@ const cuda::driver & table(world * w) {
 }
 
 const char * describe() {
-    if (!on_card()) return "the emulated CUDA driver";
+    if (!on_card()) return driver() == drivers::light ? "the emulated CUDA driver, light" : "the emulated CUDA driver";
     static const std::string text = [] {
         const libcuda::library * l = libcuda::load();
         const int major = l->version / 1000, minor = l->version % 1000 / 10;

@@ -82,7 +82,7 @@ def test_the_kernels_are_compiled_or_it_is_said_that_they_are_not() -> None:
     assert without.returncode == 0 and "skipped" in without.stdout
 
 
-@pytest.mark.parametrize("driver, said", [("cuda", "libcuda.so.1"), ("nonsense", "emulated or cuda")])
+@pytest.mark.parametrize("driver, said", [("cuda", "libcuda.so.1"), ("nonsense", "light or cuda")])
 def test_a_driver_that_there_is_not_is_one_sentence(
     driver: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,7 @@
+"""Thousands of traces in lockstep: the model over lanes, the subject through one call, every observation compared.
+
+draw.py      what all lanes do: setup, graphs, the schedule, each lane's values
+table.py     what planning says of the batch's graphs
+compare.py   model beside subject, step by step; a lane as a trace
+engine.py    batches one after the other; a lane that differs goes to the judge
+"""

@@ -1,0 +1,134 @@
+"""The lanes' model is the reference, and a batch sees what single traces see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gallocheck.fuzz.batch import compare, engine
+from gallocheck.fuzz.batch.draw import Batch, draw_batch
+from gallocheck.fuzz.batch.table import NO_LIMIT, hash_of_places, signed
+from gallocheck.fuzz.judge import Judge
+from gallocheck.model.records import UNLIMITED, Kind, Observation, Status, Trace
+from gallocheck.model.stack import Stack
+from gallocheck.native.header import load
+from gallocheck.native.lane_job import Block, run_here
+from gallocheck.native.library import library_path
+from gallocheck.native.worker import Worker
+
+PLANTED = str(library_path("planted"))
+LANES, STEPS = 48, 40
+
+
+def everything(batch: Batch, lane: int) -> Trace:
+    """The lane's trace, with a LOOK where it sat out."""
+    short = compare.trace(batch, lane)
+    ops = tuple(compare.operation(raw) for raw in batch.ops[lane])
+    return Trace(short.setup, short.graphs, ops)
+
+
+def named(obs: Observation, field: tuple[str, int, int]) -> int:
+    """The field of a reference observation as the lanes' int64."""
+    name, row, column = field
+    value = getattr(obs, name)
+    if name == "asked":
+        return value[row][column] if row < len(value) and column < len(value[row]) else 0
+    if isinstance(value, tuple):
+        return signed(value[row]) if row < len(value) else 0
+    return signed(int(value))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_lane_does_what_the_reference_does(seed: int) -> None:
+    batch = draw_batch(f"reference {seed}", LANES, STEPS)
+    whole = compare.model(batch)
+    stacks = []
+    for lane in range(LANES):
+        trace = everything(batch, lane)
+        stacks.append((Stack(trace.setup, list(trace.graphs)), trace))
+    for i, order in enumerate(batch.orders):
+        want = compare.flat(whole.step(order))
+        for lane, (stack, trace) in enumerate(stacks):
+            obs = stack.step(trace.ops[i])
+            assert want["status", 0, 0][lane] == obs.status, (i, lane, order.kind)
+            if obs.status == Status.MISUSE:
+                continue
+            for field, values in want.items():
+                if field[0] == "places":
+                    done = trace.ops[i].kind == Kind.ALLOC and obs.status == Status.DONE
+                    expected = hash_of_places(stack.session.allocs[order.alloc].places) if done else 0
+                else:
+                    expected = named(obs, field)
+                assert np.broadcast_to(values, LANES)[lane] == expected, (i, lane, order.kind, field)
+
+
+def test_batches_reach_everything_that_they_are_for() -> None:
+    seen: set[tuple[Kind, int]] = set()
+    for seed in range(12):
+        batch = draw_batch(f"reach {seed}", 64, 48)
+        whole = compare.model(batch)
+        for order in batch.orders:
+            seen |= {(order.kind, int(s)) for s in np.unique(whole.step(order)["status"])}
+    refusable = {Kind.OWN, Kind.BORROW, Kind.RESERVE, Kind.ALLOC}
+    assert {kind for kind, status in seen if status == Status.REFUSED} >= refusable
+    assert {kind for kind, status in seen if status == Status.DONE} >= refusable | {
+        Kind.NEW, Kind.FREE, Kind.MEASURE, Kind.COMPUTE, Kind.SHRINK, Kind.CAPACITY, Kind.REMAKE}  # fmt: skip
+    assert (Kind.COMPUTE, Status.STALE) in seen
+
+
+def test_the_same_seed_is_the_same_batch() -> None:
+    a, b = draw_batch("same", 16, 20), draw_batch("same", 16, 20)
+    assert a.graphs == b.graphs and np.array_equal(a.ops, b.ops) and np.array_equal(a.capacity, b.capacity)
+    assert not np.array_equal(a.ops, draw_batch("other", 16, 20).ops)
+
+
+def test_the_bundled_subject_differs_nowhere() -> None:
+    library = load(library_path("bundled"))
+    for seed in range(4):
+        batch = draw_batch(f"clean {seed}", 256, 48)
+        seen, left = run_here(library, Block(compare.job(batch)))
+        assert list(compare.differences(batch, seen, left)) == []
+
+
+def test_a_worker_sees_what_a_call_sees() -> None:
+    batch = draw_batch("both", 64, 32)
+    here, left = run_here(load(library_path("bundled")), Block(compare.job(batch)))
+    for driver in ("", "light"):
+        with Worker(library_path("bundled"), driver=driver) as worker:
+            there, gone, deaths = worker.run_job(Block(compare.job(batch)))
+            assert not deaths and np.array_equal(here, there) and np.array_equal(left, gone)
+
+
+def first_suspects(defect: int, batches: int = 8) -> list[engine.Suspect]:
+    with Worker(PLANTED, defect, timeout=1.0, driver="light") as worker:
+        for checked in engine.batches(engine.on_worker(worker), 1, 256):
+            if checked.suspects:
+                return checked.suspects
+            batches -= 1
+            if not batches:
+                return []
+    return []
+
+
+FOUND = {11: "P5", 24: "P10", 33: "P14", 53: "R3", 56: "R5", 63: "R7", 74: "R12", 80: "R14"}
+
+
+@pytest.mark.parametrize(("defect", "clause"), FOUND.items())
+def test_a_planted_defect_shows_in_lanes_and_the_judge_names_its_clause(defect: int, clause: str) -> None:
+    suspects = first_suspects(defect)
+    assert suspects
+    with Judge(PLANTED, defect, timeout=1.0) as judge:
+        verdicts = [judge.judge(s.trace).failed for s in suspects[:4]]
+    assert clause in {v.clause for v in verdicts if v is not None}
+
+
+@pytest.mark.parametrize("defect", [37, 42, 44])
+def test_a_subject_that_dies_in_some_lanes_is_suspected_there_and_the_others_are_seen(defect: int) -> None:
+    assert first_suspects(defect)
+
+
+def test_a_capacity_without_limit_is_none_in_the_trace() -> None:
+    batch = draw_batch("limits", 32, 20)
+    for lane in range(32):
+        for device, kind in enumerate(compare.trace(batch, lane).setup.types):
+            limited = batch.capacity[lane, device] < NO_LIMIT
+            assert kind.capacity == (batch.capacity[lane, device] if limited else UNLIMITED)
