@@ -305,6 +305,9 @@ class Books:
             self.slots.free(op.alloc)
             self.slots.lost &= op.kind == Kind.SLOT_ENTER or bool(obs.busy)
             self.look(seen)
+        last = op.kind == Kind.SLOT_LEAVE and obs.status == Status.DONE and not obs.busy
+        if last and any(any(b.busy) for b in self.of.values()):
+            yield "T1", "the last slot is free, and a context still has work in flight"
         yield from self.borrowed()
         if obs.trouble & WRONG and not self.spoiled:
             yield "W8", f"node {obs.bad_node} met wrong bytes at {obs.bad_offset}"

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from gallocheck.fuzz.checker import Checker
 from gallocheck.fuzz.judge import Judge
-from gallocheck.model.records import Kind, Observation, Op, PoolKind, Status, Trace
+from gallocheck.model.records import Kind, Observation, Op, OpFlag, PoolKind, Status, Trace
 from gallocheck.model.stack import Stack
 from gallocheck.native.worker import Run
 
-from tests.W.traces import START, bundled, setup, trace
+from tests.W.traces import START, bundled, decode, setup, trace
 
 MADE = setup(pool=PoolKind.VMM_POOL)
 
@@ -102,3 +102,22 @@ def test_what_breaks_t1_is_told(judge: Judge) -> None:
     assert told(judge, TWO, 4, busy=0) == {"T1"}  # a slot is lost
     trimmed = server(enter(0), step(0), Op(Kind.CTX_TRIM, 0))
     assert told(judge, trimmed, 2, status=Status.DONE, released=4096) == {"T1"}
+
+
+def test_what_is_in_flight_ends_with_the_last_slot(judge: Judge) -> None:
+    t = server(enter(0), decode(1, 1, 1, OpFlag.ASYNC), leave(0))
+    assert judge.judge(t).failed is None
+    run = judge.run(t)
+    last = run.steps[-1]
+    looks = {**last.looks, 2: replace(last.looks[2], in_flight=1)}
+    steps = [*run.steps[:-1], type(last)(last.obs, looks, last.places)]
+    report = Checker(t, judge.caps, judge.fresh).check(
+        Run(steps, run.leaked, run.death, run.opened, run.graphs)
+    )
+    assert report.failed is not None and report.failed.clause == "T1"
+
+
+def test_steps_for_other_cells_than_the_slots_have_break_w1(judge: Judge) -> None:
+    t = server(enter(0), enter(1), step(0, 8), step(1, 9))
+    assert told(judge, t, 3, cells=(16, 8)) == {"W1"}  # as if there were slot 1 only
+    assert "W1" in told(judge, t, 3, cells=(64, 8))
