@@ -72,7 +72,7 @@ class _History:
         base = {Kind.POOL_ALLOC: 6, Kind.POOL_FREE: 4, Kind.TRIM: 3, Kind.COMPUTE: 2, Kind.CAPACITY: 1}
         mix = [(kind, w * draw.choice((1, 1, 2, 3))) for kind, w in base.items()]
         self.streams = draw.choice((1, 1, 2, MAX_STREAMS))
-        self.last = draw.choice((1, 1, MAX_STREAMS - 1))  # allocator that computes
+        self.last = draw.choice((1, MAX_STREAMS - 1))  # allocator that computes
         self.p_fail, self.p_wrong = draw.choice((0, 0.1, 0.3)), draw.choice((0, 0, 0.05, 0.2))
         made: list[Op] = []
         while len(made) < _LENGTH:
@@ -147,7 +147,7 @@ class _History:
     def compute(self) -> list[Op]:
         """A graph of an allocator, made and bound first where that has not happened yet."""
         draw = self.draw
-        alloc = draw.integer(0, self.last)
+        alloc = draw.choice((0, self.last, self.last, draw.integer(0, self.last)))  # the edges mostly
         ops = []
         if alloc not in self.alive:
             sched = bool(self.caps & Cap.SCHED) and draw.boolean(0.5)
@@ -159,6 +159,8 @@ class _History:
         ops.append(self.failing(Op(Kind.COMPUTE, alloc, flags=OpFlag.ASYNC if later else OpFlag(0))))
         if later and draw.boolean(0.5):
             ops.append(Op(Kind.SYNC, alloc))
+        elif later and draw.boolean(0.5):  # V3: while it is in flight
+            ops += self.trim()
         return ops
 
     def failing(self, op: Op) -> Op:
