@@ -13,6 +13,8 @@ from ..fuzz.applies import NotApplicable
 from ..fuzz.campaign.errors import CampaignError
 from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
+from ..fuzz.history.catalogue import CatalogueError, UnknownFault
+from ..fuzz.history.results import ResultsError
 from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
@@ -43,6 +45,9 @@ SENTENCES = (
     NotProved,
     BadDuration,
     UnknownScenario,
+    UnknownFault,
+    CatalogueError,
+    ResultsError,
 )
 
 SubjectName = Annotated[
@@ -208,6 +213,26 @@ def scenario(
     from . import scenario as job
 
     raise typer.Exit(job.run(console, names or [], out, as_json))
+
+
+@app.command()
+def history(
+    names: Annotated[list[str] | None, typer.Argument(help="Faults by name; all if none.")] = None,
+    time: Annotated[str, typer.Option("--time", "-t", help="How long to hunt for each.")] = "30s",
+    seed: Annotated[int, typer.Option(help="Of the hunts.")] = 1,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where results and replay files go.")] = Path(
+        "history"
+    ),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Print the catalogue and do nothing.")] = False,
+) -> None:
+    """Would this check have caught it? Fetches public releases and hunts for the faults that they had.
+
+    Exit 0: all caught; 1: one is missed; 2: bad input; 3: could not run. An interrupted run goes on.
+    """
+    from . import history as job
+
+    raise typer.Exit(job.run(console, names or [], seconds(time), seed, out, fresh, listing))
 
 
 @app.command()

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,8 +77,10 @@ class _Unit:
 class Builder:
     """One build: what is compiled, with which compiler, and what it is called in the cache."""
 
-    def __init__(self, tree: Tree, variant: Variant, progress: Progress) -> None:
-        self.tree, self.variant, self.progress = tree, variant, progress
+    def __init__(
+        self, tree: Tree, variant: Variant, progress: Progress, instead: Mapping[str, Path] | None = None
+    ) -> None:
+        self.tree, self.variant, self.progress, self.instead = tree, variant, progress, instead or {}
         self.cc = _compiler("CC", ("cc", "gcc", "clang"))
         self.cxx = _compiler("CXX", ("c++", "g++", "clang++"))
         self.adapter = HERE / "ggml"
@@ -123,7 +126,7 @@ class Builder:
             if source.name in overlay:
                 units.append(self._ours(self.adapter / overlay[source.name], _digest([source])))
             else:
-                units.append(self._theirs(source))
+                units.append(self._theirs(self.instead.get(source.name, source)))
         units += [self._ours(self.adapter / name) for name in self._extra(overlay)]
         units += [
             self._ours(path, " ".join(declared), *declared) for path in sorted(self.adapter.glob("*.cpp"))
@@ -148,7 +151,11 @@ class Builder:
         root = self.tree.root
         language = [self.cc, "-std=c11"] if source.suffix == ".c" else [self.cxx, "-std=c++17"]
         version = ['-DGGML_COMMIT="-"', f'-DGGML_VERSION="{self.version}"']
-        where = [*(root / name for name in INCLUDE), root / "src", *([self.generated] if self.generated else [])]
+        where = [
+            *(root / name for name in INCLUDE),
+            root / "src",
+            *([self.generated] if self.generated else []),
+        ]
         return [*language, *DEFINES, *version, *(f"-I{folder}" for folder in where)]
 
     def _generate(self) -> Path | None:

@@ -2,95 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
-import re
-import shutil
-import subprocess
-import sys
-import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from .tree_build import INCLUDE, VARIANTS, Builder
-from .tree_files import Progress, Tree, TreeError, cache_dir, first, locked, quiet, staging
+from .tree_fetch import Release, fetch
+from .tree_files import Progress, Tree, TreeError, cache_dir, first, quiet
 
-__all__ = ["PINNED_SHA256", "VARIANTS", "Tree", "TreeError", "build", "cache_dir", "locate", "pinned"]
+__all__ = [
+    "PINNED",
+    "VARIANTS",
+    "Release",
+    "Tree",
+    "TreeError",
+    "build",
+    "cache_dir",
+    "locate",
+    "pinned",
+    "release",
+]
 
-PINNED_PROJECT, PINNED_VERSION = "ggml-python", "0.0.45"
-PINNED_SHA256 = "10aac52075cf3c7ef2b00d6c35b1c23f7b018dbeff8ae8df67339b4be1166f05"
-PINNED_PREFIX = "ggml_python-0.0.45/vendor/ggml/"
+PINNED = Release("ggml-python", "0.0.45", "10aac52075cf3c7ef2b00d6c35b1c23f7b018dbeff8ae8df67339b4be1166f05")
 
 
-# The pinned tree
+# Releases
 
 
 def pinned(progress: Progress = quiet) -> Tree:
     """The default tree, fetched once. Raises TreeError(code 3) without network or where the hash is wrong."""
-    home = cache_dir() / "trees" / f"{PINNED_PROJECT}-{PINNED_VERSION}-{PINNED_SHA256[:8]}"
-    if not _is_tree(home):
-        with staging(home.parent) as folder, locked(home.parent / ".lock"):
-            if not _is_tree(home):
-                progress(f"fetching {PINNED_PROJECT} {PINNED_VERSION}")
-                _unpack(_fetch(folder), folder / "tree")
-                shutil.rmtree(home, ignore_errors=True)
-                os.replace(folder / "tree", home)
+    return release(PINNED, progress)
+
+
+def release(what: Release, progress: Progress = quiet) -> Tree:
+    """The tree of a public release, fetched once. Raises TreeError as `pinned` does."""
+    home = fetch(what, progress)
     return Tree(home, _name(home))
-
-
-def _fetch(into: Path) -> Path:
-    """The source archive, by the user's own pip; the hash is checked before anything of it runs."""
-    listing = into / "requirements.txt"
-    listing.write_text(f"{PINNED_PROJECT}=={PINNED_VERSION} --hash=sha256:{PINNED_SHA256}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--no-deps",
-        "--require-hashes",
-    ]
-    command += ["--no-binary", ":all:", "--dest", str(into), "--requirement", str(listing)]
-    # pip reads the archive's metadata by its build backend: quick where that is installed already
-    if importlib.util.find_spec("scikit_build_core"):
-        command.append("--no-build-isolation")
-    what = f"The pinned source {PINNED_PROJECT} {PINNED_VERSION}"
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise TreeError(
-            f"{what} did not arrive in 5 minutes; name a ggml checkout with --source DIR.", 3
-        ) from None
-    archives = list(into.glob("*.tar.gz"))
-    if done.returncode or not archives:
-        if "DO NOT MATCH THE HASHES" in done.stderr:
-            raise TreeError(f"{what} has another SHA-256 than {PINNED_SHA256}, so it was not used.", 3)
-        reason = (
-            first(r"^(?:ERROR:\s*)(.*)", done.stderr) or first(r"(.*\S)", done.stderr) or "no reason given"
-        )
-        raise TreeError(
-            f"{what} could not be fetched by pip ({reason}); name a ggml checkout with --source DIR.", 3
-        )
-    return archives[0]
-
-
-def _unpack(archive: Path, into: Path) -> None:
-    """Only plain files of the vendored tree that a subject needs; no name leaves `into`."""
-    seen = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if seen != PINNED_SHA256:
-        raise TreeError(f"{archive.name} has SHA-256 {seen}, not {PINNED_SHA256}, so it was not used.", 3)
-    wanted = re.compile(r"(include/[\w.-]+|src/[\w.-]+|src/ggml-cpu/[\w.-]+\.h|CMakeLists\.txt|LICENSE)")
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            name = member.name.removeprefix(PINNED_PREFIX)
-            if member.isfile() and name != member.name and wanted.fullmatch(name):
-                target = into / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                source = tar.extractfile(member)
-                assert source is not None  # a plain file
-                target.write_bytes(source.read())
 
 
 # Any other tree
@@ -149,10 +96,13 @@ def _name(root: Path) -> str:
     return "ggml " + ".".join(parts) if all(parts) else "ggml"
 
 
-def build(tree: Tree, variant: str = "plain", progress: Progress = quiet) -> Path:
+def build(
+    tree: Tree, variant: str = "plain", progress: Progress = quiet, instead: Mapping[str, Path] | None = None
+) -> Path:
     """The subject library of `tree` (`variant`: a key of VARIANTS); a second call finds it in the cache.
+    `instead`: by name of a source of the tree, the file that is compiled for it.
 
     Raises TreeError: code 3 without a compiler or where the overlay does not fit
     the tree, code 2 where the tree does not compile.
     """
-    return Builder(tree, VARIANTS[variant], progress).library()
+    return Builder(tree, VARIANTS[variant], progress, instead).library()

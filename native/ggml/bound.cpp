@@ -91,7 +91,7 @@ static void locate_copies(Session & s, Instance & in, uint32_t i, Parts & known)
     const Graph & g = *in.graph;
     for (int j = 0; j < GC_MAX_SRC; j++) {
         const int32_t wanted = g.tensors[i].src[j];
-        const ggml_tensor * src = in.tensors[i]->src[j];
+        const ggml_tensor * src = in.tensors[i]->src[src_slot(g, i, j)];
         if (wanted < 0 || !src || src->extra || g.tensors[wanted].size == 0) {
             continue;
         }

@@ -114,6 +114,13 @@ static ggml_op operation(const Graph & g, uint32_t i) {
     return (t.flags & GC_INPLACE) && (!more || may_expand(GGML_OP_ADD)) ? GGML_OP_ADD : GGML_OP_MUL_MAT;
 }
 
+/* An operation leaves a slot empty where an optional operand is missing: so do half of the nodes that have
+ * several sources. */
+int src_slot(const Graph & g, uint32_t i, int j) {
+    const bool leaves_one = i % 2 && g.tensors[i].src[1] >= 0;
+    return j && leaves_one ? j + 1 : j;
+}
+
 /* A view as ggml makes one; of a root that ggml can't measure it may have no elements. */
 static int64_t view_elements(const Graph & g, uint32_t i) {
     const gc_tensor & t = g.tensors[i];
@@ -155,7 +162,9 @@ static ggml_tensor * tensor(Session & s, const Alloc & a, Instance & in, Graph &
     t->extra = const_cast<Info *>(&g.infos[i]);
     ggml_format_name(t, "t%u.%u", g.number, i);
     for (int j = 0; j < GC_MAX_SRC; j++) {
-        t->src[j] = d.src[j] >= 0 ? in.tensors[d.src[j]] : nullptr;
+        if (d.src[j] >= 0) {
+            t->src[src_slot(g, i, j)] = in.tensors[d.src[j]];
+        }
     }
     set_flags(t, d);
     if (d.flags & GC_PREALLOC) {

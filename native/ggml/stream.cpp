@@ -121,8 +121,9 @@ static Work work_of(const Backend & b, const ggml_tensor * node) {
     }
     for (int j = 0; j < GC_MAX_SRC; j++) {
         if (t.src[j] >= 0) {
-            w.from[j] = bytes(node->src[j]);
-            w.copied[j] = is_copy(node->src[j]);
+            const ggml_tensor * src = node->src[src_slot(*info.graph, info.index, j)];
+            w.from[j] = bytes(src);
+            w.copied[j] = is_copy(src);
             touches(*b.session, w, info.graph->tensors[t.src[j]].size ? w.from[j] : nullptr);
         }
     }

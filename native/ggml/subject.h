@@ -316,6 +316,7 @@ void check_guard(Session & s, const Buffer & b);
 /* graph.cpp */
 int32_t define(Session & s, const gc_tensor * tensors, uint32_t n);
 std::shared_ptr<Instance> build(Session & s, const Alloc & a, Graph & g);
+int src_slot(const Graph & g, uint32_t i, int j); /* where ggml has source j of a tensor */
 
 /* bound.cpp */
 void locate(Session & s, const Alloc & a, Instance & in);

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from gallocheck.native import tree_build, trees
+from gallocheck.native import tree_build, tree_fetch, trees
 
 
 @contextmanager
@@ -78,13 +78,16 @@ def test_name_of_the_pinned_tree(pinned: trees.Tree) -> None:
 # -- fetching ----------------------------------------------------------------
 
 
+PREFIX = "ggml_python-0.0.45/vendor/ggml/"
+
+
 def archive(path: Path, members: dict[str, bytes]) -> Path:
     with tarfile.open(path, "w:gz") as tar:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
-        link = tarfile.TarInfo(trees.PINNED_PREFIX + "src/link.c")
+        link = tarfile.TarInfo(PREFIX + "src/link.c")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
     return path
@@ -93,23 +96,24 @@ def archive(path: Path, members: dict[str, bytes]) -> Path:
 def test_another_archive_is_not_used(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", {})
     with refused(3, "SHA-256"):
-        trees._unpack(path, tmp_path / "out")
+        tree_fetch.unpack(path, "0" * 64, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_only_plain_files_of_the_tree_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = trees.PINNED_PREFIX
+def test_only_plain_files_of_the_tree_are_unpacked(tmp_path: Path) -> None:
+    at = PREFIX
     names = [
-        at + "src/a.c",
+        at + "src/ggml-alloc.c",
         at + "src/../../evil.c",
         at + "examples/x.c",
         "elsewhere/src/b.c",
         "/abs/src/c.c",
     ]
     path = archive(tmp_path / "a.tar.gz", dict.fromkeys(names, b"x"))
-    monkeypatch.setattr(trees, "PINNED_SHA256", sha256(path.read_bytes()).hexdigest())
-    trees._unpack(path, tmp_path / "out")
-    assert [p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.c")] == [Path("src/a.c")]
+    tree_fetch.unpack(path, sha256(path.read_bytes()).hexdigest(), tmp_path / "out")
+    assert [p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.c")] == [
+        Path("src/ggml-alloc.c")
+    ]
     assert not list(tmp_path.rglob("evil.c"))
 
 

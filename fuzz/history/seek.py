@@ -1,0 +1,83 @@
+"""The blind check of one fault: a hunt by all profiles until it has shown, or time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from ...model.records import Trace
+from ..hunt import Hunt
+from ..replay import Replay
+from ..shrink import shrink
+from ..verdict import Verdict
+from .blame import Blame
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How it went. `seconds`: until it showed, or in all; `given`: the time that it had. `length`: operations of
+    the shrunk trace; `clause`, `message`: of its failure. `elsewhere`: failures of the same clauses that were
+    not this fault's."""
+
+    caught: bool
+    seconds: float
+    given: float
+    traces: int
+    operations: int
+    elsewhere: int
+    length: int = 0
+    clause: str = ""
+    message: str = ""
+
+
+Showing = Callable[[float, int], None]  #: told seconds and traces so far
+
+
+def seek(
+    blame: Blame, seed: int, given: float, shrink_s: float, version: str, show: Showing
+) -> tuple[Outcome, Replay | None]:
+    """Hunts on the bad release; the hunt knows of no fault. With a replay of the shrunk trace where it showed."""
+    hunt = Hunt(blame.bad, seed)
+    begin, number, operations = time.monotonic(), 0, 0
+    while (spent := time.monotonic() - begin) < given:
+        show(spent, number)
+        trace = hunt.trace(number)
+        number, operations = number + 1, operations + len(trace.ops)
+        failed = blame.failure(trace)
+        if failed is None:
+            continue
+        spent = time.monotonic() - begin
+        small, verdict = smaller(blame, trace, failed, shrink_s)
+        if blame.failure(small, anew=True) is None:
+            continue  # it depends on the past of a process
+        outcome = Outcome(caught=True, seconds=spent, given=given, traces=number, operations=operations,
+                          elsewhere=blame.elsewhere, length=len(small.ops), clause=verdict.clause,
+                          message=verdict.message)  # fmt: skip
+        return outcome, Replay(
+            verdict.clause,
+            verdict.sort,
+            verdict.message,
+            blame.bad.describe,
+            small,
+            verdict.step,
+            version,
+            seed,
+        )
+    return Outcome(caught=False, seconds=given, given=given, traces=number, operations=operations,
+                   elsewhere=blame.elsewhere), None  # fmt: skip
+
+
+def smaller(blame: Blame, trace: Trace, failed: Verdict, budget_s: float) -> tuple[Trace, Verdict]:
+    """The shrunk trace that still shows the fault by the same clause, and how it fails."""
+    last = failed
+
+    def same(candidate: Trace) -> bool:
+        nonlocal last
+        verdict = blame.failure(candidate)
+        if verdict is None or verdict.clause != failed.clause:
+            return False
+        last = verdict
+        return True
+
+    return shrink(trace, same, budget_s), last
