@@ -56,8 +56,10 @@ def run(
         known = for_subject(target.name, describe, None, source is not None)
         rows = [c for c in CLAUSES if applies(c.id, caps)]
         greet(console, target, describe, caps, seed, store)
-        if not store.counts.get("batches", 0) and not canaries(console, rows):
-            return 3
+        if not store.counts.get("canaries"):
+            if not canaries(console, rows):
+                return 3
+            store.note("canaries", 1)  # once a campaign: it goes on with the same gallocheck
         plan = Plan(
             target.library, defect, describe, version("gallocheck"), seed, out, seconds, batches, until_failure,
             shrink_s, ops or BATCH_OPS, namer(known),
@@ -167,7 +169,7 @@ def conclude(console: Console, campaign: Campaign, rows: list[Clause], whole: bo
         console.print(f"{state.skipped} batches were left out: each killed its worker {TRIES} times")
     if state.waiting:
         console.print(f"{state.waiting} failing traces wait to be made small; the same command goes on")
-    if whole and state.left_s == 0 and not state.ran_s > 1:
+    if whole and campaign.before >= campaign.plan.seconds:
         console.print("the campaign has had its time; give it more with --time")
     idle = [c.id for c in rows if not tally.get(c.id)]
     console.print(f"{len(rows) - len(idle)} of {len(rows)} clauses exercised" + (

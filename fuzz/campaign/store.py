@@ -154,13 +154,19 @@ class Store:
 
     @property
     def counts(self) -> dict[str, int]:
-        """operations, traces, misuse, batches, spent_ms, skipped, below (no batch below it is missing)."""
+        """operations, traces, misuse, batches, spent_ms, skipped, canaries (1 when they were found), and
+        below (no batch below it is missing)."""
         return dict(self.rows("select name, n from counts"))
 
     def add(self, name: str, n: int) -> None:
         self.db.execute(
             "insert into counts values (?, ?) on conflict do update set n = n + excluded.n", (name, n)
         )
+
+    def note(self, name: str, n: int) -> None:
+        """As `add`, at once."""
+        with self.transaction():
+            self.add(name, n)
 
     def spend(self, spent_s: float) -> None:
         """The campaign has taken so many seconds, all its runs together."""
