@@ -50,6 +50,7 @@ def check_one(
     with judges(known, fault, lambda text: console.print(f"[dim]{escape(text)}[/dim]")) as blame:
         outcome, replay = seek(blame, seed, seconds, SHRINK_S, version("gallocheck"), Progress(head).show)
     if replay is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         save(replay, folder / f"{fault.id}.json")
     return outcome
 

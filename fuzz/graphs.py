@@ -19,6 +19,7 @@ _SHAPES: dict[str, dict[str, int]] = {
     "in place": {"leaf": 1, "prealloc": 1, "node": 2, "inplace": 9, "view": 1},
     "views": {"leaf": 2, "input": 1, "prealloc": 1, "node": 4, "inplace": 2, "view": 8},
     "wide": {"leaf": 8, "input": 3, "fresh": 4, "node": 1},
+    "crowd": {"leaf": 6, "input": 2, "node": 4},
 }
 _REACH = {
     "chain": ("last",),
@@ -69,11 +70,13 @@ def _one_size(draw: Draw, kind: BufferType, scale: int) -> int:
 def draw_graph(
     draw: Draw, types: Sequence[BufferType], scale: int = 64, n_slots: int = 1, most: int = 12
 ) -> Graph:
-    """A legal graph of up to `most` tensors (24 for wide ones), sizes around `scale` bytes."""
-    shape = weighted(draw, [(s, 6 if s == "mix" else 1 if s == "wide" else 2) for s in _SHAPES])
+    """A legal graph of up to `most` tensors (24 for wide ones, 90 for crowds), sizes around `scale` bytes."""
+    shape = weighted(draw, [(s, 6 if s == "mix" else 1 if s in ("wide", "crowd") else 2) for s in _SHAPES])
     if draw.boolean(0.02):
         return Graph(())
-    n = draw.integer(16, 24) if shape == "wide" else draw.integer(1, most)
+    if shape == "crowd" and n_slots > 1:
+        return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(30, 90))
+    n = draw.integer(16, 24) if shape in ("wide", "crowd") else draw.integer(1, most)
     return _Builder(draw, draw_sizes(draw, types, scale), shape, n_slots).build(n)
 
 
@@ -186,6 +189,19 @@ class _Builder:
         return Tensor(size, (root,), output, self.tensors[root].slot, 0, root, offset)
 
 
+class _Crowd(_Builder):
+    """Many given tensors at one place, and nodes at another that read them all: a scheduler copies each."""
+
+    def leaf(self, flags: Flag) -> Tensor:
+        return replace(super().leaf(flags), slot=max(self.slots) if self.draw.boolean(0.9) else 0)
+
+    def node(self, src: tuple[int, ...]) -> Tensor:
+        return replace(super().node(src), slot=0)
+
+    def sources(self) -> tuple[int, ...]:
+        return tuple(self.source() for _ in range(MAX_SRC))
+
+
 def view_of(draw: Draw, root: Tensor) -> tuple[int, int]:
     """(size, offset) of a view inside `root`."""
     offset = 0 if draw.boolean(0.4) else draw.integer(0, root.size)
@@ -199,7 +215,7 @@ def grown(graph: Graph) -> Graph:
 
 
 def mutate_lifetimes(draw: Draw, graph: Graph) -> Graph:
-    """Another graph of as many tensors of the same sizes; other sources, views, lifetimes or outputs (G4).
+    """Another graph of as many tensors of the same sizes; other sources, views, lifetimes, outputs or places (G4).
 
     Only the empty graph, and one of preallocated leafs alone, have no other.
     """
@@ -233,9 +249,11 @@ def _other_output(graph: Graph) -> Graph:
 def _mutated(draw: Draw, i: int, tensors: tuple[Tensor, ...]) -> Tensor | None:
     """Tensor i with one change, not always a legal one; None where the change does not apply."""
     t = tensors[i]
-    how = draw.integer(0, 6)
+    how = draw.integer(0, 7)
     if how == 0:
         return replace(t, flags=t.flags ^ Flag.OUTPUT)
+    if how == 7:  # at another place; views go where their root is
+        return replace(t, slot=t.slot ^ 1)
     if how == 1 and t.leaf:
         return replace(t, flags=t.flags ^ Flag.INPUT)
     if how == 2 and not t.leaf:
