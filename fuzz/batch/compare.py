@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ...model.lane_session import LaneSession
 from ...model.records import UNLIMITED, Kind, Op, OpFlag, Status, Trace
 from ...native.lane_job import PLACES, Field, Job
 from .draw import Batch
-from .table import NO_LIMIT, plans
+from .table import NO_LIMIT, Planner, by_reference, plans
 
 #: what the model says under these names, compared with fields of gc_obs; "places" with a hash over placements
 _ALWAYS = ("status", "trouble", "used")
@@ -48,10 +48,11 @@ def job(batch: Batch) -> Job:
     )
 
 
-def model(batch: Batch) -> LaneSession:
-    """The model of all lanes, before the first step."""
-    allocs = range(len(batch.config_of))
-    by_config = [plans(batch.setup, slots, batch.graphs, batch.chunks) for slots in batch.setup.configs]
+def model(batch: Batch, planner: Planner | None = None) -> LaneSession:
+    """The model of all lanes, before the first step. None: the reference planner."""
+    allocs, how = range(len(batch.config_of)), planner or by_reference(batch.setup)
+    configs = range(len(batch.setup.configs))
+    by_config = [plans(batch.setup, c, batch.graphs, batch.chunks, how) for c in configs]
     types = batch.setup.types
     return LaneSession(
         uses=tuple(tuple(t in batch.slots(a) for t in range(len(types))) for a in allocs),
@@ -64,13 +65,19 @@ def model(batch: Batch) -> LaneSession:
 
 
 def differences(
-    batch: Batch, seen: NDArray[np.int64], left: NDArray[np.int64], unseen: NDArray[np.bool_] | None = None
+    batch: Batch,
+    seen: NDArray[np.int64],
+    left: NDArray[np.int64],
+    unseen: NDArray[np.bool_] | None = None,
+    whole: LaneSession | None = None,
+    hidden: Collection[str] = (),
 ) -> Iterator[Difference]:
     """Each lane's first one, in the order of the steps. `seen` [step, field, lane], `left` [lane].
 
-    `unseen` [lane]: nothing was seen of it.
+    `unseen` [lane]: nothing was seen of it. `whole`: the model before the first step, None: by the reference
+    planner. `hidden`: fields that the subject does not show, or need not show as the model does.
     """
-    whole = model(batch)
+    whole = whole or model(batch)
     names = fields(batch)
     parted = np.zeros(seen.shape[2], bool) if unseen is None else unseen.copy()
     for i, order in enumerate(batch.orders):
@@ -78,12 +85,16 @@ def differences(
         misuse = want["status", 0, 0] == int(Status.MISUSE)
         wrong = np.zeros_like(parted)
         for f, field in enumerate(names):
-            if field in want:
+            if field in want and field[0] not in hidden:
                 wrong |= seen[i, f] != want[field]
         wrong &= ~misuse
         wrong |= seen[i, 0] != want["status", 0, 0]
         for lane in np.flatnonzero(wrong & ~parted):
-            yield Difference(int(lane), i, _which(names, want, seen[i], int(lane)))
+            yield Difference(
+                int(lane),
+                i,
+                _which([n for n in names if n[0] not in hidden], names, want, seen[i], int(lane)),
+            )
         parted |= wrong
     for lane in np.flatnonzero((left != 0) & ~parted):
         yield Difference(int(lane), len(batch.orders), "bytes in use after close")
@@ -102,10 +113,14 @@ def flat(seen: dict[str, Any]) -> dict[Field, Any]:
     return out
 
 
-def _which(names: tuple[Field, ...], want: dict[Field, Any], seen: NDArray[np.int64], lane: int) -> str:
-    for f, field in enumerate(names):
-        if field in want and np.broadcast_to(want[field], seen.shape[1:])[lane] != seen[f, lane]:
-            return field[0]
+def _which(
+    shown: Sequence[Field], names: Sequence[Field], want: dict[Field, Any], seen: NDArray[np.int64], lane: int
+) -> str:
+    for field in shown:
+        if field in want:
+            expected = np.broadcast_to(want[field], seen.shape[1:])[lane]
+            if expected != seen[names.index(field), lane]:
+                return field[0]
     return "status"
 
 

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from ...model import oracle
 from ...model.lane_session import Order
-from ...model.records import Graph, Kind, Setup
+from ...model.records import Cap, Graph, Kind, Setup
 from ...native.lane_job import operations
+from ..applies import NEEDS
 from ..draw import RandomDraw, weighted
+from ..generate import ALL_CAPS
 from ..graphs import draw_graph, grown, mutate_lifetimes
 from ..setups import Frame, device_bytes, draw_frame
 from .table import NO_LIMIT, most_chunks
@@ -52,11 +54,11 @@ class Batch:
         return self.setup.configs[self.config_of[alloc]]
 
 
-def draw_batch(seed: int | str, lanes: int = LANES, steps: int = STEPS) -> Batch:
-    """The same seed gives the same batch."""
+def draw_batch(seed: int | str, lanes: int = LANES, steps: int = STEPS, caps: Cap = ALL_CAPS) -> Batch:
+    """A batch for subjects of capabilities `caps`; the same seed gives the same batch."""
     draw = RandomDraw(random.Random(seed))
     rng = np.random.default_rng(abs(draw.integer(0, 1 << 62)))
-    frame = draw_frame(draw, pair=True)
+    frame = draw_frame(draw, pair=bool(caps & (Cap.RESIZABLE | Cap.GROUP)))
     frame = replace(frame, scale=min(frame.scale, MOST_SCALE))
     graphs, chunks = _graphs(draw, frame)
     setup = Setup(frame.types, frame.configs)
@@ -65,7 +67,7 @@ def draw_batch(seed: int | str, lanes: int = LANES, steps: int = STEPS) -> Batch
     needs = device_bytes(frame, graphs)
     values = _Values(rng, lanes, needs, setup, draw.choice((0.0, 0.5, 0.9)), draw.choice((0, 0.1, 0.3)))
     capacity = np.stack([values.capacity(t) for t in range(len(needs))], axis=1)
-    orders = _schedule(draw, values, which, config_of, steps, bool(np.any(capacity < NO_LIMIT)))
+    orders = _schedule(draw, values, which, config_of, steps, _kinds(caps, bool(np.any(capacity < NO_LIMIT))))
     ops = _operations(orders, config_of, which, values, lanes)
     return Batch(setup, graphs, config_of, chunks, which, capacity, orders, ops)
 
@@ -130,13 +132,17 @@ class _Values:
 
 
 def _schedule(
-    draw: RandomDraw, values: _Values, which: Any, config_of: tuple[int, ...], steps: int, limited: bool
+    draw: RandomDraw,
+    values: _Values,
+    which: Any,
+    config_of: tuple[int, ...],
+    steps: int,
+    kinds: dict[Kind, int],
 ) -> tuple[Order, ...]:
-    weights = [
-        (k, w * draw.choice((0, 1, 1, 2, 4))) for k, w in _WEIGHTS.items() if limited or k != Kind.CAPACITY
-    ]
+    weights = [(k, w * draw.choice((0, 1, 1, 2, 4))) for k, w in kinds.items()]
     weights += [(Kind.RESERVE, 2), (Kind.ALLOC, 1)]
-    plan = [(Kind.NEW, 0), (Kind.OWN, 0), (Kind.NEW, 1), (Kind.BORROW, 1)]
+    first = ((Kind.NEW, 0), (Kind.OWN, 0), (Kind.NEW, 1), (Kind.BORROW, 1))
+    plan = [s for s in first if s[0] in kinds]
     while len(plan) < steps:
         kind = weighted(draw, weights)
         alloc = draw.integer(1, ALLOCATORS - 1) if kind == Kind.BORROW else draw.choice((0, 0, 0, 1, 1, 1, 2))
@@ -144,11 +150,17 @@ def _schedule(
         plan.append((kind, alloc))
         if kind == Kind.FREE and draw.boolean(0.8):
             again = [(Kind.NEW, alloc), (Kind.OWN, 0) if alloc == 0 else (Kind.BORROW, alloc)]
-            plan += again[: 1 + draw.boolean(0.7)]
+            plan += [s for s in again[: 1 + draw.boolean(0.7)] if s[0] in kinds]
         if kind == Kind.RESERVE and draw.boolean(0.6):
             plan += [(Kind.ALLOC, alloc), (Kind.COMPUTE, alloc)][: 1 + draw.boolean(0.4)]
     lazy = draw.choice((0.0, 0.3, 0.6))
     return tuple(_order(draw, values, which, kind, alloc, lazy) for kind, alloc in plan[:steps])
+
+
+def _kinds(caps: Cap, limited: bool) -> dict[Kind, int]:
+    """Those that the subject has, with their weights; capacities change only where there are some."""
+    able = {k: w for k, w in _WEIGHTS.items() if k not in NEEDS or caps & NEEDS[k]}
+    return able if limited else {k: w for k, w in able.items() if k != Kind.CAPACITY}
 
 
 def _order(draw: RandomDraw, values: _Values, which: Any, kind: Kind, alloc: int, lazy: float) -> Order:

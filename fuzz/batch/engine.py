@@ -1,21 +1,32 @@
-"""Batches, one after the other, on a subject in a process of its own; each lane that differs becomes a trace."""
+"""Batches, one after the other, on a subject in a process of its own; each lane that differs becomes a trace.
+
+The model is proven to keep R and G, so a lane that does all that the model does, keeps them too. A lane that
+parts from it is only suspected: the judge says whether that breaks a clause. Of a subject that plans in its own
+way, the model follows the plans that it makes for new allocators, and these are judged by P.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.records import Trace
+from ...model.records import Cap, Kind, Op, Trace
 from ...native.lane_job import Block
 from ...native.worker import Worker
+from ..fresh import Fresh, boundless
+from ..ledger import READINGS
 from . import compare
 from .draw import LANES, STEPS, Batch, draw_batch
+from .table import Planner, by_reference, by_subject
 
-MOST_DEATHS = 4  #: in one batch; then the rest of it is not run
+MOST_DEATHS = 16  #: in one batch; then the rest of it is not run
+MOST_SUSPECTS, OF_A_KIND = 12, 3  #: of one batch; of those that part at one kind of operation by one field
 
 
 class Ran(NamedTuple):
@@ -23,11 +34,9 @@ class Ran(NamedTuple):
 
     seen: NDArray[np.int64]  # [step, field, lane]
     left: NDArray[np.int64]  # [lane]: bytes in use after close
+    unseen: NDArray[np.bool_]  # [lane]: it died, or did not run
     deaths: list[tuple[int, int]]  # (lane, step) that the subject died in
     lanes: int  # only those below it ran
-
-
-Runner = Callable[[Block], Ran]
 
 
 @dataclass
@@ -41,43 +50,101 @@ class Suspect:
 
 @dataclass
 class Checked:
-    """One batch: `operations` checked, and the lanes that differ, the earliest step first."""
+    """One batch: `operations` checked, and of the lanes that differ some, the earliest step first."""
 
     seed: str
     operations: int = 0
+    differing: int = 0
     suspects: list[Suspect] = field(default_factory=list)
 
 
-def on_worker(worker: Worker) -> Runner:
-    """Runs batches on that worker's subject."""
+class Lanes:
+    """A subject that batches run on. Close it, or use it as a context manager.
 
-    def run(block: Block) -> Ran:
-        seen, left, deaths = worker.run_job(block, MOST_DEATHS)
+    `driver`: GALLOCHECK_DRIVER of its process; "light" is the fastest. Raises SubjectError as Worker does.
+    """
+
+    def __init__(
+        self, library: str | os.PathLike[str], defect: int = 0, timeout: float = 5.0, driver: str = "light"
+    ) -> None:
+        self.worker = Worker(library, defect, timeout, driver=driver)
+        self.caps = self.worker.capabilities
+        self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
+
+    def batch(self, seed: str, lanes: int = LANES, steps: int = STEPS) -> Batch:
+        """The batch of that seed, of operations that the subject has."""
+        return draw_batch(seed, lanes, steps, self.caps)
+
+    def check(self, batch: Batch, seed: str = "") -> Checked:
+        """Runs and compares one batch."""
+        whole = compare.model(batch, self.planner(batch))
+        out = Checked(seed, suspects=list(self.plans(batch)))
+        ran = self.run(batch)
+        out.operations = ran.lanes * batch.ops.shape[1]
+        found = [(step, lane, "death") for lane, step in ran.deaths]
+        differ = compare.differences(batch, ran.seen, ran.left, ran.unseen, whole, self.hidden())
+        found += [(d.step, d.lane, d.field) for d in differ]
+        out.differing = len(found)
+        out.suspects += chosen(batch, sorted(found))
+        return out
+
+    def planner(self, batch: Batch) -> Planner:
+        """Whose plans the model follows."""
+        return by_reference(batch.setup) if self.caps & Cap.EXACT else by_subject(batch.setup, self.fresh)
+
+    def hidden(self) -> set[str]:
+        """What the subject need not show as the model does."""
+        hidden = set() if self.caps & Cap.EXACT else {"allocations"}
+        if not self.caps & Cap.BREAKDOWN:
+            hidden.add("owned")
+        return hidden if self.caps & READINGS else hidden | {"generation", "shrink_generation"}
+
+    def plans(self, batch: Batch) -> Iterator[Suspect]:
+        """Of a subject that plans in its own way: a graph whose new plan breaks P."""
+        if self.caps & Cap.EXACT:
+            return
+        for config, slots in enumerate(batch.setup.configs):
+            for graph in batch.graphs:
+                plan = self.fresh.plan(batch.setup, config, graph)
+                if plan.broken or plan.lost or plan.died:
+                    kinds = (Kind.MEASURE, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)
+                    ops = (Op(Kind.NEW, other=config), *map(Op, kinds))
+                    yield Suspect(Trace(boundless(batch.setup), (graph,), ops), 2, f"plan for {slots}")
+                    return  # one is enough: what else its plans break, other batches show
+
+    def run(self, batch: Batch) -> Ran:
+        """As the subject runs it."""
+        seen, left, deaths = self.worker.run_job(Block(compare.job(batch)), MOST_DEATHS)
         given_up = len(deaths) == MOST_DEATHS or any(d.death.kind == "hang" for d in deaths)
-        lanes = deaths[-1].lane + 1 if given_up else len(block.job.ops)
-        return Ran(seen, left, [(d.lane, d.step) for d in deaths], lanes)
+        lanes = deaths[-1].lane + 1 if given_up else len(batch.ops)
+        unseen = np.arange(len(batch.ops)) >= lanes  # there lies what was in the block before
+        unseen[[d.lane for d in deaths]] = True
+        return Ran(seen, left, unseen, [(d.lane, d.step) for d in deaths], lanes)
 
-    return run
+    def close(self) -> None:
+        self.worker.close()
 
+    def __enter__(self) -> Lanes:
+        return self
 
-def check(run: Runner, batch: Batch, seed: str = "", most: int = 8) -> Checked:
-    """Runs and compares one batch; at most so many suspects, those that part first."""
-    block = Block(compare.job(batch))
-    ran = run(block)
-    unseen = np.arange(len(batch.ops)) >= ran.lanes  # there lies what was in the block before
-    unseen[[lane for lane, _ in ran.deaths]] = True
-    found = [(step, lane, "the subject died") for lane, step in ran.deaths]
-    found += [(d.step, d.lane, d.field) for d in compare.differences(batch, ran.seen, ran.left, unseen)]
-    out = Checked(seed, ran.lanes * batch.ops.shape[1])
-    for step, lane, name in sorted(found)[:most]:
-        out.suspects.append(Suspect(compare.trace(batch, lane), step, name))
-    return out
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def batches(run: Runner, seed: int, lanes: int = LANES, steps: int = STEPS) -> Iterator[Checked]:
+def chosen(batch: Batch, found: list[tuple[int, int, str]]) -> Iterator[Suspect]:
+    """Of (step, lane, field), sorted, the traces that go to the judge: the earliest, and of each kind some."""
+    kinds: Counter[tuple[object, str]] = Counter()
+    for step, lane, name in found:
+        what = (batch.orders[step].kind if step < len(batch.orders) else None, name)
+        if kinds[what] < OF_A_KIND and kinds.total() < MOST_SUSPECTS:
+            kinds[what] += 1
+            yield Suspect(compare.trace(batch, lane), step, name)
+
+
+def batches(lanes: Lanes, seed: int, width: int = LANES, steps: int = STEPS) -> Iterator[Checked]:
     """Endless, from batch 0 of that seed on."""
     number = 0
     while True:
         name = f"{seed}:{number}"
-        yield check(run, draw_batch(name, lanes, steps), name)
+        yield lanes.check(lanes.batch(name, width, steps), name)
         number += 1

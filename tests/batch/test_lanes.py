@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from gallocheck.fuzz.batch import compare, engine
@@ -98,15 +101,10 @@ def test_a_worker_sees_what_a_call_sees() -> None:
             assert not deaths and np.array_equal(here, there) and np.array_equal(left, gone)
 
 
-def first_suspects(defect: int, batches: int = 8) -> list[engine.Suspect]:
-    with Worker(PLANTED, defect, timeout=1.0, driver="light") as worker:
-        for checked in engine.batches(engine.on_worker(worker), 1, 256):
-            if checked.suspects:
-                return checked.suspects
-            batches -= 1
-            if not batches:
-                return []
-    return []
+def suspects(defect: int, batches: int = 8) -> Iterator[engine.Suspect]:
+    with engine.Lanes(PLANTED, defect, timeout=1.0) as lanes:
+        for checked in itertools.islice(engine.batches(lanes, 1, 256), batches):
+            yield from checked.suspects
 
 
 FOUND = {11: "P5", 24: "P10", 33: "P14", 53: "R3", 56: "R5", 63: "R7", 74: "R12", 80: "R14"}
@@ -114,16 +112,14 @@ FOUND = {11: "P5", 24: "P10", 33: "P14", 53: "R3", 56: "R5", 63: "R7", 74: "R12"
 
 @pytest.mark.parametrize(("defect", "clause"), FOUND.items())
 def test_a_planted_defect_shows_in_lanes_and_the_judge_names_its_clause(defect: int, clause: str) -> None:
-    suspects = first_suspects(defect)
-    assert suspects
     with Judge(PLANTED, defect, timeout=1.0) as judge:
-        verdicts = [judge.judge(s.trace).failed for s in suspects[:4]]
-    assert clause in {v.clause for v in verdicts if v is not None}
+        verdicts = (judge.judge(s.trace).failed for s in suspects(defect))
+        assert any(v is not None and v.clause == clause for v in verdicts)
 
 
 @pytest.mark.parametrize("defect", [37, 42, 44])
-def test_a_subject_that_dies_in_some_lanes_is_suspected_there_and_the_others_are_seen(defect: int) -> None:
-    assert first_suspects(defect)
+def test_a_subject_that_dies_in_some_lanes_is_suspected_there(defect: int) -> None:
+    assert any(s.field == "death" or s.step for s in suspects(defect))
 
 
 def test_a_capacity_without_limit_is_none_in_the_trace() -> None:
