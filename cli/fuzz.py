@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..fuzz.applies import applies
+from ..fuzz.campaign.cluster import Cluster
 from ..fuzz.campaign.display import Display, coverage, span
 from ..fuzz.campaign.local import Local, cores
 from ..fuzz.campaign.pool import TRIES
@@ -44,6 +45,7 @@ def run(
     batches: int | None = None,
     shrink_s: float = 10.0,
     ops: int | None = None,
+    cluster: str | None = None,
 ) -> int:
     """Begins or resumes the campaign in `folder`; the exit code."""
     target = find(console, subject, source, defect)
@@ -64,7 +66,7 @@ def run(
             target.library, defect, describe, version("gallocheck"), seed, out, seconds, batches, until_failure,
             shrink_s, ops or BATCH_OPS, namer(known),
         )  # fmt: skip
-        with pool(jobs) as workers, Display() as display:
+        with pool(jobs, cluster, target.library) as workers, Display() as display:
             campaign = Campaign(store, workers, plan)
             whole = campaign.run(display.show, lambda: interrupts.count > 0)
         print_findings(console, campaign, how_to_name(subject, source, defect))
@@ -109,8 +111,9 @@ def namer(known: ExpectedList) -> Callable[[str], str]:
     return name
 
 
-def pool(jobs: int | None) -> Local:
-    return Local(jobs or cores())
+def pool(jobs: int | None, cluster: str | None, library: str) -> Local | Cluster:
+    """Who does the jobs. Raises CampaignError."""
+    return Cluster(cluster, library) if cluster else Local(jobs or cores())
 
 
 class Interrupts:

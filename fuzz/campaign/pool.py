@@ -22,7 +22,10 @@ class Ended(NamedTuple):
 class Pool(Protocol):
     """Does jobs side by side. A worker that dies is replaced, and its job is done again by another."""
 
-    size: int  #: jobs that it does at once
+    @property
+    def size(self) -> int:
+        """Jobs that it does at once."""
+        ...
 
     def begin(self, job: Job) -> None:
         """Has a job done. Not more than `size` at a time."""

@@ -24,7 +24,7 @@ OUTSIDE = {
     "model": {"numpy", "z3"},
     "spec": {"numpy", "z3", "rich"},
     "native": {"numpy", "cffi"},
-    "fuzz": {"msgspec", "hypothesis", "numpy", "rich"},
+    "fuzz": {"msgspec", "hypothesis", "numpy", "rich", "distributed"},
     "scenario": {"matplotlib"},
     "cli": {"typer", "rich"},
 }
