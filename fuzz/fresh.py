@@ -7,7 +7,7 @@ the fault that is the plan's own, not the history's (reused against fresh).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -82,6 +82,15 @@ def beyond(setup: Setup, graph: Graph) -> tuple[tuple[int, ...], ...] | None:
     )
     plan = planner.plan(setup.types, setup.configs[0], Graph(cut))
     return plan.need if plan else None
+
+
+def astray(places: Sequence[Place], slots: tuple[int, ...], graph: Graph, fresh: FreshPlan) -> str:
+    """Says which tensor is at another type than asked for, where a new allocator does not put it; '' if none is."""
+    for i, (t, now, then) in enumerate(zip(graph.tensors, places, fresh.places or (), strict=False)):
+        meant = slots[t.slot % len(slots)]
+        if t.size and not t.view and now.type >= 0 and now.type not in (meant, then.type):
+            return f"tensor {i} is at type {now.type}; it was asked for at type {meant}"
+    return ""
 
 
 class Fresh:

@@ -175,6 +175,8 @@ class _Builder:
         parent = self.tensors[src[0]]
         if self.draw.boolean(0.8):
             size, slot, flags = parent.size, parent.slot, parent.flags & Flag.LAYOUT
+            if self.draw.boolean(0.2):  # reuse, but for the type
+                slot = self.draw.choice(self.slots)
         else:
             size, slot, flags = self.sizes.one(self.draw), self.draw.choice(self.slots), _NO_FLAG
         output = Flag.OUTPUT if self.draw.boolean(self.p_output) else _NO_FLAG

@@ -29,7 +29,7 @@ from ..model.records import (
     has,
 )
 from ..native.worker import StepSeen
-from .fresh import Fresh, boundless
+from .fresh import Fresh, astray, boundless
 from .wrong_bytes import wrong_bytes
 
 Found = Iterator[tuple[str, str]]
@@ -108,6 +108,7 @@ class Books:
         yield from self.forgetting(op, obs, b)
         yield from self.memory(op, obs, b)
         yield from self.statuses(op, obs, b)
+        yield from self.placed(op, seen, b)
         if op.kind == Kind.MEASURE and obs.status == Status.DONE:
             yield from self.measured(op, obs, b)
         if op.kind not in (Kind.FREE, Kind.OWN, Kind.BORROW):  # who attaches reads the pair's counters
@@ -227,6 +228,14 @@ class Books:
             and not last.trouble
             and not self.another(op, last, b)
         )
+
+    def placed(self, op: Op, seen: StepSeen, b: Behind) -> Found:
+        """G4: a plan for a graph whose tensors were asked for elsewhere is not right for this one."""
+        if op.kind == Kind.ALLOC and seen.obs.status == Status.DONE and seen.places is not None:
+            setup, graph = self.trace.setup, self.trace.graphs[op.graph]
+            new = self.fresh.plan(setup, b.config, graph, by_sched=True)
+            if away := astray(seen.places, setup.configs[b.config], graph, new):
+                yield "G4", away
 
     def statuses(self, op: Op, obs: Observation, b: Behind) -> Found:
         """C2: a reservation that failed for good is told to the caller; a graph of no bytes needs none."""
