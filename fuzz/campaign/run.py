@@ -169,7 +169,7 @@ class Campaign:
     def small(self, shrunk: Shrunk) -> None:
         """Stores a finding made small, and saves its replay file unless there is one like it."""
         self.store.add_small(shrunk)
-        self.long_path(shrunk.sample, shrunk.verdict.clause).unlink(missing_ok=True)
+        drop(self.long_path(shrunk.sample, shrunk.verdict.clause))
         found = next((s for s in self.store.findings() if s.id == shrunk.sample), None)
         if found is not None:
             with contextlib.suppress(replay.ReplayError):  # said at the end, where it is still so
@@ -204,11 +204,11 @@ class Campaign:
         take the one of the long trace away."""
         for sample in self.store.findings():
             for half in self.plan.out.glob(f".{self.path(sample).name}.*"):
-                half.unlink(missing_ok=True)
+                drop(half)
             if not self.path(sample).exists():
                 self.save(sample)
             if sample.shape is not None:
-                self.long_path(sample.id, sample.verdict.clause).unlink(missing_ok=True)
+                drop(self.long_path(sample.id, sample.verdict.clause))
 
     # -- what is shown -------------------------------------------------------------------
 
@@ -232,3 +232,9 @@ class Campaign:
             skipped=counts.get("skipped", 0),
             busy=len(self.flying) + len(self.shrinking),
         )
+
+
+def drop(path: Path) -> None:
+    """Takes a file away that nobody needs any more, where that can be done."""
+    with contextlib.suppress(OSError):
+        path.unlink()
