@@ -75,7 +75,7 @@ def draw_graph(
     if draw.boolean(0.02):
         return Graph(())
     if shape == "crowd" and n_slots > 1:
-        return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(30, 90))
+        return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(40, 90))
     n = draw.integer(16, 24) if shape in ("wide", "crowd") else draw.integer(1, most)
     return _Builder(draw, draw_sizes(draw, types, scale), shape, n_slots).build(n)
 
@@ -194,11 +194,20 @@ class _Builder:
 class _Crowd(_Builder):
     """Many given tensors at one place, and nodes at another that read them all: a scheduler copies each."""
 
+    def __init__(self, draw: Draw, sizes: Sizes, shape: str, n_slots: int) -> None:
+        super().__init__(draw, sizes, shape, n_slots)
+        self.kinds, self.reach, self.far = [*_SHAPES[shape].items()], "any", draw.integer(1, n_slots - 1)
+        self.unread: list[int] = []
+
     def leaf(self, flags: Flag) -> Tensor:
-        return replace(super().leaf(flags), slot=max(self.slots) if self.draw.boolean(0.9) else 0)
+        self.unread.append(len(self.tensors))
+        return replace(super().leaf(flags), slot=self.far if self.draw.boolean(0.9) else 0)
 
     def node(self, src: tuple[int, ...]) -> Tensor:
         return replace(super().node(src), slot=0)
+
+    def source(self) -> int:
+        return self.unread.pop() if self.unread and self.draw.boolean(0.9) else super().source()
 
     def sources(self) -> tuple[int, ...]:
         return tuple(self.source() for _ in range(MAX_SRC))
