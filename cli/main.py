@@ -15,6 +15,7 @@ from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
 from ..fuzz.history.catalogue import CatalogueError, UnknownFault
 from ..fuzz.history.results import ResultsError
+from ..fuzz.mutants.errors import MutantsError
 from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
@@ -37,6 +38,7 @@ SENTENCES = (
     EmitError,
     NotApplicable,
     ExpectedError,
+    MutantsError,
     ReplayError,
     UnknownSubject,
     TreeError,
@@ -156,6 +158,39 @@ def fuzz(
             batch_ops,
             cluster,
         )
+    )
+
+
+@app.command()
+def mutate(
+    subject: SubjectName = "bundled",
+    source: Source = None,
+    file: Annotated[
+        list[str] | None, typer.Option("--file", "-f", help="A source of the subject; all of them if none.")
+    ] = None,
+    time: Annotated[str, typer.Option("--time", "-t", help="How long to check each mutant.")] = "30s",
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Mutants that are checked side by side.", min=1)
+    ] = 1,
+    seed: Annotated[int | None, typer.Option(help="Repeat a run; printed by every run.")] = None,
+    limit: Annotated[int | None, typer.Option(help="A random sample of so many mutants.", min=1)] = None,
+    only_list: Annotated[bool, typer.Option("--list", help="Print the mutants and build none.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Check survivors once more, from the start.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where outcomes are kept; the same goes on.")
+    ] = Path("mutants"),
+) -> None:
+    """Make mutants of the subject's source and say which of them the check kills.
+
+    Stopped or killed, the same command goes on; with more --time, survivors are checked on.
+    Exit 0: all are killed or listed with a reason; 1: some survive; 2: bad input; 3: could not run.
+    """
+    from . import mutate as job
+
+    raise typer.Exit(
+        job.run(console, subject, source, file or [], seconds(time), jobs, seed, limit, only_list, again, out)
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from .tree_files import Progress, Tree, TreeError, cache_dir, first, locked, run, staging
 
@@ -29,6 +30,9 @@ NOT_BASE = {"ggml-backend-reg.cpp", "ggml-backend-dl.cpp"}
 INCLUDE = ("include", "include/ggml")
 #: large, and never run by a subject: compiled as fast as the compiler can
 UNUSED = ("ggml-quants.c", "ggml-opt.cpp", "gguf.cpp")
+
+LINK = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
+LIBRARIES = ("-lm", "-lpthread")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,17 @@ class _Unit:
         return hashlib.sha256(text.encode() + self.source.read_bytes()).hexdigest()[:32]
 
 
+class Parts(NamedTuple):
+    """A library but for one source: `compiles` is how that is compiled (the source comes behind it), as
+    `source`; `objects` are all others, `link` makes the library: the objects come behind it, then `libraries` and -o."""
+
+    source: Path
+    compiles: tuple[str, ...]
+    objects: tuple[Path, ...]
+    link: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
 class Builder:
     """One build: what is compiled, with which compiler, and what it is called in the cache."""
 
@@ -108,6 +123,22 @@ class Builder:
                     target.parent.mkdir(exist_ok=True)
                     os.replace(folder / target.name, target)
         return target
+
+    def parts(self, name: str) -> Parts:
+        """The library without `name`, a source of the tree, of the overlay or of the adapter.
+
+        Where an overlay includes it, that is the source: it asks for `name` with an #include, which -I finds.
+        Raises TreeError (code 2 where there is no such source).
+        """
+        units = self._units(self._base_sources())
+        overlay = {self.adapter / ours: theirs for theirs, ours in self._overlay().items()}
+        of = [u for u in units if name in (u.source.name, overlay.get(u.source, ""))]
+        if not of:
+            names = ", ".join(sorted(u.source.name for u in units))
+            raise TreeError(f"{self.variant.name} has no source {name!r}; name one of {names}.", 2)
+        self.progress(f"building {self.variant.name} from {self.tree.name}")
+        rest = self._compile([u for u in units if u is not of[0]])
+        return Parts(of[0].source, of[0].command, tuple(rest), (self.cxx, *LINK), LIBRARIES)
 
     def _base_sources(self) -> list[Path]:
         """What ggml-base is made of in this tree: its files at the top, but not its loader of backends."""
@@ -227,8 +258,7 @@ class Builder:
             raise TreeError(f"{self.tree.name} in {self.tree.root} does not link: {reason}", 2)
 
     def _link(self, objects: list[Path], out: Path) -> subprocess.CompletedProcess[str]:
-        flags = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-o", str(out)]
-        return run([self.cxx, *flags, *map(str, objects), "-lm", "-lpthread"])
+        return run([self.cxx, *LINK, *map(str, objects), *LIBRARIES, "-o", str(out)])
 
     def _compile(self, units: list[_Unit]) -> list[Path]:
         with ThreadPoolExecutor(JOBS) as pool:

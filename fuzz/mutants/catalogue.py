@@ -1,0 +1,84 @@
+"""The mutants of a subject's sources, and those that are known to make no difference."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from .errors import MutantsError
+from .lex import line_of
+from .operators import Mutation
+from .sources import Source
+from .statements import mutations
+
+LISTED = Path(__file__).with_name("equivalent.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A slip in a file. `line`: its number; `was` and `becomes`: that line, without blanks at its ends."""
+
+    key: str
+    source: Source
+    mutation: Mutation
+    line: int
+    was: str
+    becomes: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.source.name}:{self.line}"
+
+
+class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A mutant that no check can tell from the original. `line` and `becomes` as in Mutant, blanks counted
+    as one; `why` is one sentence: it is equivalent, or what it changes cannot be reached, or is nobody's to say."""
+
+    file: str
+    line: str
+    becomes: str
+    why: str
+
+
+def of_source(source: Source) -> list[Mutant]:
+    """Every mutant of a file, in its order."""
+    return [_mutant(source, m) for m in mutations(source.text, source.cpp)]
+
+
+def _mutant(source: Source, mutation: Mutation) -> Mutant:
+    text, changed = source.text, mutation.of(source.text)
+    number = line_of(text, mutation.begin)
+    was, becomes = (t.splitlines()[number - 1].strip() for t in (text, changed))
+    name = f"{source.name}\0{mutation.begin}\0{mutation.end}\0{mutation.new}"
+    return Mutant(hashlib.sha256(name.encode()).hexdigest()[:16], source, mutation, number, was, becomes)
+
+
+def chosen(mutants: Iterable[Mutant], seed: int, most: int | None) -> list[Mutant]:
+    """All of them, or a random sample, in random order; a larger sample contains the smaller one."""
+    order = sorted(mutants, key=lambda m: hashlib.sha256(f"{seed}/{m.key}".encode()).digest())
+    return order[:most]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+class Known:
+    """The list of mutants that make no difference. Raises MutantsError where it cannot be read."""
+
+    def __init__(self, path: Path = LISTED) -> None:
+        try:
+            entries = msgspec.json.decode(path.read_bytes(), type=list[Listed])
+        except (OSError, msgspec.MsgspecError) as error:
+            raise MutantsError(f"{path} is no list of mutants that make no difference: {error}.") from None
+        self.by_change = {(e.file, _plain(e.line), _plain(e.becomes)): e for e in entries}
+
+    def why(self, mutant: Mutant) -> str:
+        """The reason for which it makes no difference; '' where none is listed."""
+        entry = self.by_change.get((mutant.source.name, _plain(mutant.was), _plain(mutant.becomes)))
+        return entry.why if entry else ""

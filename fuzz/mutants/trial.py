@@ -1,0 +1,205 @@
+"""One mutant: compiled, compared with what is known, and checked until it fails or its time is over.
+
+A mutant is killed by a trace that it fails and that the original passes: twice, the second time in
+processes that had run nothing before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from ...model.records import Cap, Trace
+from ...native.worker import SubjectError
+from ..batch.draw import LANES, STEPS, Batch, draw_batch
+from ..batch.engine import Lanes
+from ..found import draw, profiles_for
+from ..judge import Judge
+from ..verdict import Verdict
+from .operators import Mutation
+from .sources import Source, digest
+
+HANG_S = 2.0  #: an operation of a mutant that takes so long hangs
+ROUND_S, ROUND_BATCHES = 2.0, 3  #: batches and drawn traces take turns
+REPAIRS = 8  #: how often a trace that the original fails is made shorter
+OWN = 0.75  #: of the drawn traces are of the kinds that the file is for
+
+UNCOMPILED, SAME, KILLED, SURVIVED = "uncompiled", "same", "killed", "survived"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A mutant to check. `original`: the library of the source as it is. `known`: by digest of what was
+    compiled, the mutant that it is ('' for the original). `before_s`, `traces`: how long it was checked
+    already, and with how many traces; `seconds`: how long in all. `folder`: where files may be made;
+    `headers`: Source.headers."""
+
+    key: str
+    source: Source
+    mutation: Mutation
+    original: str
+    known: dict[str, str]
+    seed: int
+    seconds: float
+    folder: str
+    headers: str = ""
+    before_s: float = 0.0
+    traces: int = 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a mutant. `state`: uncompiled, same, killed or survived.
+
+    `like`: same as which mutant, '' the original. `checked_s`: seconds of running and judging it in all,
+    without compiling it and drawing traces; `traces`: how many were drawn for it.
+    `verdict` and `trace` of one that was killed.
+    """
+
+    key: str
+    state: str
+    digest: str = ""
+    like: str = ""
+    checked_s: float = 0.0
+    operations: int = 0
+    traces: int = 0
+    verdict: Verdict | None = None
+    trace: Trace | None = None
+
+
+class Bench:
+    """Where mutants are checked: keeps the original in its process, and traces that it passes. A context manager."""
+
+    def __init__(self) -> None:
+        self.base: Judge | None = None
+        self.of: tuple[str, int] = ("", 0)
+        self.drawn: list[Trace] = []
+        self.aside = 0.0  #: seconds in which it was not a mutant that ran or was judged
+
+    def begin(self, trial: Trial) -> Judge:
+        """The original. Raises SubjectError."""
+        if self.base is None or self.of != (trial.original, trial.seed):
+            self.close()
+            self.base, self.of, self.drawn = Judge(trial.original), (trial.original, trial.seed), []
+        return self.base
+
+    def run(self, trial: Trial) -> Outcome:
+        """Raises SubjectError where the original cannot be used."""
+        base = self.begin(trial)
+        with tempfile.TemporaryDirectory(prefix="mutant-", dir=trial.folder) as made:
+            folder = Path(made)
+            assembly = trial.source.assembly(trial.mutation.of(trial.source.text), folder, trial.headers)
+            if assembly is None:
+                return Outcome(trial.key, UNCOMPILED)
+            what = digest(assembly)
+            if what in trial.known and trial.known[what] != trial.key:
+                return Outcome(trial.key, SAME, what, trial.known[what])
+            library = folder / "mutant.so"
+            if not trial.source.link(folder, library):
+                return Outcome(trial.key, UNCOMPILED, what)
+            out = Outcome(trial.key, SURVIVED, what, traces=trial.traces)
+            self.check(trial, str(library), base, out)
+            return out
+
+    def check(self, trial: Trial, library: str, base: Judge, out: Outcome) -> None:
+        self.aside, begin = 0.0, time.monotonic()
+        try:
+            judge = Judge(library, timeout=HANG_S)
+        except SubjectError as error:
+            out.state, out.verdict = KILLED, Verdict("silent", "", str(error), 0, "open")
+            return
+        with judge:
+            judge.caps = base.caps  # a mutant may declare less
+            for trace in self.traces(trial, library, base, begin, out):
+                report = judge.judge(trace)
+                out.operations += report.steps
+                out.checked_s = trial.before_s + self.spent(begin)
+                if report.failed is not None and (failed := _kills(judge, base, trace, report.failed)):
+                    out.state, out.verdict, out.trace = KILLED, failed, trace
+                    return
+
+    def spent(self, begin: float) -> float:
+        return time.monotonic() - begin - self.aside
+
+    def traces(self, trial: Trial, library: str, base: Judge, begin: float, out: Outcome) -> Iterator[Trace]:
+        """Traces to judge, until the mutant's time is over: suspects of batches, and drawn ones."""
+        left = trial.seconds - trial.before_s
+        batches = suspects(trial, library, out) if trial.source.lockstep else None
+        while (now := self.spent(begin)) < left:
+            if batches is not None:
+                yield from itertools.takewhile(lambda trace: trace is not None, batches)
+            until = min(left, now + ROUND_S) if trial.source.lockstep else left
+            while self.spent(begin) < until:
+                yield self.trace(out.traces, trial, base)
+                out.traces += 1
+
+    def trace(self, number: int, trial: Trial, base: Judge) -> Trace:
+        """Trace `number`: the same for all mutants, so that it is drawn once."""
+        begin = time.monotonic()
+        while len(self.drawn) <= number:
+            self.drawn.append(passing(f"{trial.seed}/{len(self.drawn)}", trial.source.serves, base))
+        self.aside += time.monotonic() - begin
+        return self.drawn[number]
+
+    def close(self) -> None:
+        if self.base is not None:
+            self.base.close()
+        self.base = None
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def passing(seed: str, serves: tuple[str, ...], base: Judge) -> Trace:
+    """A drawn trace that the original passes: operations at which it fails are left out, else its end."""
+    rng = random.Random(seed)
+    kinds = profiles_for(base.caps)
+    own = [k for k in kinds if k in serves] or kinds
+    trace = draw(rng, own if rng.random() < OWN else kinds, base.caps)
+    for left in range(REPAIRS, -1, -1):
+        failed = base.judge(trace).failed
+        if failed is None:
+            return trace
+        rest = trace.ops[failed.step + 1 :] if left > 1 else ()
+        trace = replace(trace, ops=trace.ops[: failed.step] + rest if left else ())
+    return trace
+
+
+def _kills(judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict | None:
+    """How the mutant fails in a new process, where the original gets past that; else None."""
+    if not _passes(base, trace, failed, anew=False):
+        return None
+    again = judge.judge(trace, anew=True).failed
+    return again if again is not None and _passes(base, trace, again, anew=True) else None
+
+
+def _passes(base: Judge, trace: Trace, failed: Verdict, anew: bool) -> bool:
+    before = base.judge(trace, anew).failed
+    return before is None or before.step > failed.step
+
+
+def suspects(trial: Trial, library: str, out: Outcome) -> Iterator[Trace | None]:
+    """Traces of lanes that part from the model; None after so many batches. No more where they cannot run."""
+    seed = f"{trial.seed}/{trial.traces}"
+    with suppress(SubjectError), Lanes(library, timeout=HANG_S) as lanes:
+        for i in itertools.count():
+            checked = lanes.check(batch(lanes.caps, f"{seed}/{i}"))
+            out.operations += checked.operations
+            yield from (suspect.trace for suspect in checked.suspects)
+            if i % ROUND_BATCHES == ROUND_BATCHES - 1:
+                yield None
+
+
+@lru_cache(maxsize=256)
+def batch(caps: Cap, seed: str) -> Batch:
+    return draw_batch(seed, LANES, STEPS, caps)
