@@ -57,10 +57,16 @@ class Batch:
 def draw_batch(seed: int | str, lanes: int = LANES, steps: int = STEPS, caps: Cap = ALL_CAPS) -> Batch:
     """A batch for subjects of capabilities `caps`; the same seed gives the same batch."""
     draw = RandomDraw(random.Random(seed))
-    rng = np.random.default_rng(abs(draw.integer(0, 1 << 62)))
     frame = draw_frame(draw, pair=bool(caps & (Cap.RESIZABLE | Cap.GROUP)))
     frame = replace(frame, scale=min(frame.scale, MOST_SCALE))
-    graphs, chunks = _graphs(draw, frame)
+    return batch_of(draw, frame, *_graphs(draw, frame), lanes, steps, caps)
+
+
+def batch_of(
+    draw: RandomDraw, frame: Frame, graphs: tuple[Graph, ...], chunks: int, lanes: int, steps: int, caps: Cap
+) -> Batch:
+    """A batch on these types and graphs, whose plans have at most so many chunks a type."""
+    rng = np.random.default_rng(draw.integer(0, 1 << 62))
     setup = Setup(frame.types, frame.configs)
     config_of = (0, *(draw.integer(0, len(frame.configs) - 1) for _ in range(ALLOCATORS - 1)))
     which = rng.integers(0, len(graphs), (lanes, OF_LANE))
@@ -141,20 +147,64 @@ def _schedule(
 ) -> tuple[Order, ...]:
     weights = [(k, w * draw.choice((0, 1, 1, 2, 4))) for k, w in kinds.items()]
     weights += [(Kind.RESERVE, 2), (Kind.ALLOC, 1)]
-    first = ((Kind.NEW, 0), (Kind.OWN, 0), (Kind.NEW, 1), (Kind.BORROW, 1))
-    plan = [s for s in first if s[0] in kinds]
-    while len(plan) < steps:
-        kind = weighted(draw, weights)
-        alloc = draw.integer(1, ALLOCATORS - 1) if kind == Kind.BORROW else draw.choice((0, 0, 0, 1, 1, 1, 2))
-        alloc = 0 if kind == Kind.REMAKE and draw.boolean(0.8) else alloc
-        plan.append((kind, alloc))
-        if kind == Kind.FREE and draw.boolean(0.8):
-            again = [(Kind.NEW, alloc), (Kind.OWN, 0) if alloc == 0 else (Kind.BORROW, alloc)]
-            plan += [s for s in again[: 1 + draw.boolean(0.7)] if s[0] in kinds]
-        if kind == Kind.RESERVE and draw.boolean(0.6):
-            plan += [(Kind.ALLOC, alloc), (Kind.COMPUTE, alloc)][: 1 + draw.boolean(0.4)]
     lazy = draw.choice((0.0, 0.3, 0.6))
-    return tuple(_order(draw, values, which, kind, alloc, lazy) for kind, alloc in plan[:steps])
+    plan = _Plan(draw, kinds)
+    while len(plan.steps) < steps:
+        plan.add(weighted(draw, weights))
+    return tuple(_order(draw, values, which, kind, alloc, lazy) for kind, alloc in plan.steps[:steps])
+
+
+class _Plan:
+    """Kinds in an order that makes sense mostly. Whether an operation is done is the lane's affair."""
+
+    def __init__(self, draw: RandomDraw, kinds: dict[Kind, int]) -> None:
+        self.draw, self.kinds = draw, kinds
+        self.steps: list[tuple[Kind, int]] = []
+        self.alive: set[int] = set()
+        self.bound: set[int] = set()
+        for kind, alloc in ((Kind.NEW, 0), (Kind.OWN, 0), (Kind.NEW, 1), (Kind.BORROW, 1)):
+            self.take(kind, alloc)
+
+    def take(self, kind: Kind, alloc: int) -> None:
+        if kind not in self.kinds:
+            return
+        self.steps.append((kind, alloc))
+        if kind == Kind.NEW:
+            self.alive.add(alloc)
+        if kind == Kind.ALLOC:
+            self.bound.add(alloc)
+        if kind == Kind.FREE:
+            self.alive.discard(alloc)
+            self.bound.discard(alloc)
+
+    def add(self, kind: Kind) -> None:
+        """One more of that kind, by one of those that it is for, and at times what follows from it."""
+        draw = self.draw
+        anyone = set(range(1 if kind == Kind.BORROW else 0, ALLOCATORS))
+        fit = anyone if kind == Kind.CAPACITY or draw.boolean(0.04) else self.those(kind)  # at a wrong time
+        options = [a for a in (0, 0, 0, 1, 1, 1, 2) if a in fit]
+        if not options:
+            return
+        alloc = draw.choice(options)
+        self.take(kind, alloc)
+        if kind == Kind.FREE and draw.boolean(0.8):
+            self.take(Kind.NEW, alloc)
+            if draw.boolean(0.7):
+                self.take(*((Kind.OWN, 0) if alloc == 0 else (Kind.BORROW, alloc)))
+        if kind == Kind.RESERVE and draw.boolean(0.6):
+            self.take(Kind.ALLOC, alloc)
+            if draw.boolean(0.4):
+                self.take(Kind.COMPUTE, alloc)
+
+    def those(self, kind: Kind) -> set[int]:
+        """The allocators that `kind` is for."""
+        if kind == Kind.NEW:
+            return set(range(ALLOCATORS)) - self.alive
+        if kind == Kind.COMPUTE:
+            return self.bound
+        if kind == Kind.REMAKE:
+            return self.alive & {0}
+        return self.alive - {0} if kind == Kind.BORROW else self.alive
 
 
 def _kinds(caps: Cap, limited: bool) -> dict[Kind, int]:

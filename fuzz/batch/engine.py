@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.records import Cap, Kind, Op, Trace
+from ...model.records import Cap, Kind, Op, Status, Trace
 from ...native.lane_job import Block
 from ...native.worker import Worker
 from ..fresh import Fresh, boundless
@@ -26,7 +26,9 @@ from .draw import LANES, STEPS, Batch, draw_batch
 from .table import Planner, by_reference, by_subject
 
 MOST_DEATHS = 16  #: in one batch; then the rest of it is not run
-MOST_SUSPECTS, OF_A_KIND = 12, 3  #: of one batch; of those that part at one kind of operation by one field
+MOST_SUSPECTS = 12  #: of one batch
+OF_A_KIND = 3  #: of one batch, of those that part alike
+FAMILIAR = 12  #: what was cleared so often, again and again, is looked at once a batch, then ever more rarely
 
 
 class Ran(NamedTuple):
@@ -39,21 +41,25 @@ class Ran(NamedTuple):
     lanes: int  # only those below it ran
 
 
+How = tuple[str, str]  #: the kind of operation at which a lane parts ("close": after the last), and the field
+
+
 @dataclass
 class Suspect:
-    """A lane in which subject and model part: its trace, at which step and by which field."""
+    """A lane in which subject and model part: its trace, and by what."""
 
     trace: Trace
-    step: int
-    field: str
+    how: How
 
 
 @dataclass
 class Checked:
-    """One batch: `operations` checked, and of the lanes that differ some, the earliest step first."""
+    """One batch: `operations` checked, `misuse` of them misuse, and of the lanes that differ some, the
+    earliest step first."""
 
     seed: str
     operations: int = 0
+    misuse: int = 0
     differing: int = 0
     suspects: list[Suspect] = field(default_factory=list)
 
@@ -70,6 +76,8 @@ class Lanes:
         self.worker = Worker(library, defect, timeout, driver=driver)
         self.caps = self.worker.capabilities
         self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
+        self.cleared: Counter[How] = Counter()
+        self.batches = 0
 
     def batch(self, seed: str, lanes: int = LANES, steps: int = STEPS) -> Batch:
         """The batch of that seed, of operations that the subject has."""
@@ -81,12 +89,23 @@ class Lanes:
         out = Checked(seed, suspects=list(self.plans(batch)))
         ran = self.run(batch)
         out.operations = ran.lanes * batch.ops.shape[1]
+        out.misuse = int(np.count_nonzero(ran.seen[:, 0, : ran.lanes] == int(Status.MISUSE)))
         found = [(step, lane, "death") for lane, step in ran.deaths]
         differ = compare.differences(batch, ran.seen, ran.left, ran.unseen, whole, self.hidden())
         found += [(d.step, d.lane, d.field) for d in differ]
         out.differing = len(found)
-        out.suspects += chosen(batch, sorted(found))
+        out.suspects += chosen(batch, sorted(found), self.quota)
+        self.batches += 1
         return out
+
+    def clear(self, suspect: Suspect) -> None:
+        """The judge found nothing in it: the subject may do so."""
+        self.cleared[suspect.how] += 1
+
+    def quota(self, how: How) -> int:
+        """How many of this batch's lanes that part like this the judge is to see."""
+        rounds = self.cleared[how] // FAMILIAR
+        return OF_A_KIND if rounds == 0 else int(self.batches % rounds == 0)
 
     def planner(self, batch: Batch) -> Planner:
         """Whose plans the model follows."""
@@ -109,7 +128,9 @@ class Lanes:
                 if plan.broken or plan.lost or plan.died:
                     kinds = (Kind.MEASURE, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE)
                     ops = (Op(Kind.NEW, other=config), *map(Op, kinds))
-                    yield Suspect(Trace(boundless(batch.setup), (graph,), ops), 2, f"plan for {slots}")
+                    yield Suspect(
+                        Trace(boundless(batch.setup), (graph,), ops), ("RESERVE", f"plan for {slots}")
+                    )
                     return  # one is enough: what else its plans break, other batches show
 
     def run(self, batch: Batch) -> Ran:
@@ -131,14 +152,14 @@ class Lanes:
         self.close()
 
 
-def chosen(batch: Batch, found: list[tuple[int, int, str]]) -> Iterator[Suspect]:
+def chosen(batch: Batch, found: list[tuple[int, int, str]], quota: Callable[[How], int]) -> Iterator[Suspect]:
     """Of (step, lane, field), sorted, the traces that go to the judge: the earliest, and of each kind some."""
-    kinds: Counter[tuple[object, str]] = Counter()
+    kinds: Counter[How] = Counter()
     for step, lane, name in found:
-        what = (batch.orders[step].kind if step < len(batch.orders) else None, name)
-        if kinds[what] < OF_A_KIND and kinds.total() < MOST_SUSPECTS:
-            kinds[what] += 1
-            yield Suspect(compare.trace(batch, lane), step, name)
+        how = (batch.orders[step].kind.name if step < len(batch.orders) else "close", name)
+        if kinds[how] < quota(how) and kinds.total() < MOST_SUSPECTS:
+            kinds[how] += 1
+            yield Suspect(compare.trace(batch, lane), how)
 
 
 def batches(lanes: Lanes, seed: int, width: int = LANES, steps: int = STEPS) -> Iterator[Checked]:

@@ -117,9 +117,13 @@ def test_a_planted_defect_shows_in_lanes_and_the_judge_names_its_clause(defect: 
         assert any(v is not None and v.clause == clause for v in verdicts)
 
 
-@pytest.mark.parametrize("defect", [37, 42, 44])
-def test_a_subject_that_dies_in_some_lanes_is_suspected_there(defect: int) -> None:
-    assert any(s.field == "death" or s.step for s in suspects(defect))
+@pytest.mark.parametrize(("defect", "how"), [(26, ("COMPUTE", "death")), (38, ("RESERVE", "death"))])
+def test_a_subject_that_dies_in_some_lanes_is_suspected_there(defect: int, how: engine.How) -> None:
+    assert how in {s.how for s in suspects(defect, 4)}
+
+
+def test_what_stays_in_use_after_close_is_suspected() -> None:
+    assert ("close", "bytes in use after close") in {s.how for s in suspects(43, 4)}
 
 
 def test_a_capacity_without_limit_is_none_in_the_trace() -> None:
