@@ -34,6 +34,7 @@ class Plan:
     `library`, `defect`: the subject; `describe`: what it says of itself; `version`: of gallocheck.
     `batches`: stop when the batches below this number are in. `out`: the folder of the replay files.
     `known`: the name of the expected failure that a signature is of, '' where it is new.
+    `share`: kept traces that a batch gets to mutate.
     """
 
     library: str
@@ -48,6 +49,7 @@ class Plan:
     shrink_s: float = 10.0
     ops: int = BATCH_OPS
     known: Callable[[str], str] = lambda signature: ""
+    share: int = SHARE
 
 
 class Campaign:
@@ -138,7 +140,7 @@ class Campaign:
         traces: tuple = ()
         if work.MUTATE is not None:
             rng = random.Random(f"{self.plan.seed}/{number}/corpus")
-            traces = tuple(map(decode, corpus.pick(self.store.db, rng, SHARE)))
+            traces = tuple(map(decode, corpus.pick(self.store.db, rng, self.plan.share)))
         plan = self.plan
         return Task(
             plan.library, plan.seed, number, plan.defect, plan.ops, corpus=traces, known=frozenset(self.known)

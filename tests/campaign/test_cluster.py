@@ -22,6 +22,7 @@ from gallocheck.fuzz.campaign.store import Store
 from tests.cli.running import gallocheck
 
 from .processes import LIBRARY, Work, come, end
+from .test_command import without_canaries
 from .test_killed import DEFECT, accounts
 
 
@@ -54,6 +55,7 @@ def test_one_worker_is_killed(cluster: LocalCluster, tmp_path: Path) -> None:
 
 
 def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:
+    without_canaries(tmp_path)
     args = (
         "fuzz",
         "--defect",

@@ -21,7 +21,7 @@ from tests.native import toys
 
 from .processes import come
 
-SMALL = ("--seed", 1, "--jobs", 2, "--batch-ops", 150, "--shrink-time", "1s")
+SMALL = ("--seed", 1, "--jobs", 2, "--batch-ops", 150, "--shrink-time", "0.2s")
 
 
 @contextmanager
@@ -41,6 +41,12 @@ def fuzzing(at: Path, *args: object) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
+def without_canaries(at: Path) -> None:
+    """They are found once a campaign; this one's are taken for found, which saves seconds."""
+    with Store(at / "corpus") as store:
+        store.note("canaries", 1)
+
+
 def one_sentence(done: subprocess.CompletedProcess[str], *words: str) -> None:
     assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr, done
     (text,) = done.stderr.strip().splitlines()
@@ -49,6 +55,7 @@ def one_sentence(done: subprocess.CompletedProcess[str], *words: str) -> None:
 
 def test_ctrl_c_then_on_then_what_it_refuses(tmp_path: Path) -> None:
     """A campaign is stopped, goes on, and is no other campaign's."""
+    without_canaries(tmp_path)
     with fuzzing(tmp_path, "--defect", 1, "--batches", 1000) as process:
         below = subjects(process.pid)
         one_sentence(gallocheck("fuzz", *SMALL, "--defect", 1, at=tmp_path), "corpus", "in use")
@@ -58,9 +65,9 @@ def test_ctrl_c_then_on_then_what_it_refuses(tmp_path: Path) -> None:
     assert "stopped by Ctrl-C: the same command goes on" in out and gone(below)
     assert "0 batches, corpus 0" in err, "one plain line at once, as it is no terminal"
     before = come(tmp_path)
-    done = gallocheck("fuzz", *SMALL, "--defect", 1, "--batches", before + 6, at=tmp_path)
+    done = gallocheck("fuzz", *SMALL, "--defect", 1, "--batches", before + 3, at=tmp_path)
     assert done.returncode == 1 and "goes on after" in done.stdout and "canaries" not in done.stdout, done
-    assert come(tmp_path) >= before + 6
+    assert come(tmp_path) >= before + 3
     replays = [x.split() for x in done.stdout.splitlines() if x.startswith("  gallocheck replay ")]
     assert replays and sorted(Path(r[2]).name for r in replays) == sorted(
         p.name for p in (tmp_path / "findings").iterdir()
@@ -68,8 +75,6 @@ def test_ctrl_c_then_on_then_what_it_refuses(tmp_path: Path) -> None:
     assert gallocheck(*replays[0][1:], at=tmp_path).returncode == 1, "the command shows it again"
     for args, words in (
         ((), ("another subject", "planted", "bundled")),
-        (("--defect", 2), ("another planted defect (1, now 2)",)),
-        (("--defect", 1, "--batch-ops", 9), ("another number of operations a batch (150, now 9)",)),
         (("--defect", 1, "--seed", 2), ("another seed (1, now 2)",)),
     ):
         one_sentence(gallocheck("fuzz", *SMALL, *args, at=tmp_path), "corpus", *words)
@@ -79,7 +84,7 @@ def test_ctrl_c_then_on_then_what_it_refuses(tmp_path: Path) -> None:
 
 def test_until_failure_and_the_time_of_all_runs(tmp_path: Path) -> None:
     done = gallocheck("fuzz", *SMALL, "--defect", 1, "--time", "90s", "--until-failure", at=tmp_path)
-    assert done.returncode == 1 and "findings" in done.stdout, done
+    assert done.returncode == 1 and "findings" in done.stdout and "canaries" in done.stdout, done
     with Store(tmp_path / "corpus") as store:
         spent = store.counts["spent_ms"]
         assert spent < 80_000 and store.waiting() >= 0 and store.findings()
