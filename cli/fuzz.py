@@ -48,7 +48,7 @@ def run(
     cluster: str | None = None,
 ) -> int:
     """Begins or resumes the campaign in `folder`; the exit code."""
-    target = find(console, subject, source, defect)
+    target = find(console, subject, source, defect, covered=True)
     check_writable(folder, "a campaign", "--corpus")
     check_writable(out)
     with Store(folder) as store, Interrupts() as interrupts:

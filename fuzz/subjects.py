@@ -27,8 +27,9 @@ class Subject:
     source: str = ""
 
 
-def resolve(name: str, source: str | None, say: Callable[[str], None]) -> Subject:
-    """Finds or builds the subject. `say` is told what takes time.
+def resolve(name: str, source: str | None, say: Callable[[str], None], covered: bool = False) -> Subject:
+    """Finds or builds the subject. `say` is told what takes time. `covered`: the build that counts edges
+    (native/include/gc_coverage.h), of subjects that gallocheck builds.
 
     Raises UnknownSubject, or trees.TreeError where a tree cannot be fetched, read or compiled.
     """
@@ -36,16 +37,24 @@ def resolve(name: str, source: str | None, say: Callable[[str], None]) -> Subjec
         if name not in NAMES:
             raise UnknownSubject(unknown(name))
         tree = locate(Path(source)) if source else pinned(say)
-        return Subject(name, str(build(tree, VARIANT[name], say)), str(tree))
+        variant = VARIANT[name] + ("-covered" if covered else "")
+        return Subject(name, str(build(tree, variant, say)), str(tree))
     if source:
         raise UnknownSubject(
             f"--source {source} goes with --subject ggml, not with {name!r}; add --subject ggml."
         )
     if name == "bundled":
-        return Subject(name, str(library_path("bundled")))
+        return Subject(name, bundled("bundled", covered))
     if name.endswith((".so", ".dylib")) or Path(name).is_file():
         return Subject(Path(name).name, name)
     raise UnknownSubject(unknown(name))
+
+
+def bundled(name: str, covered: bool = False) -> str:
+    """The library of the bundled subject ('planted': with planted defects). Where no build counts edges
+    (-DGALLOCHECK_COVERAGE=OFF), a campaign has the other one."""
+    counting = library_path(f"{name}_covered")
+    return str(counting if covered and counting.is_file() else library_path(name))
 
 
 def unknown(name: str) -> str:

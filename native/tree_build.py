@@ -31,6 +31,9 @@ INCLUDE = ("include", "include/ggml")
 #: large, and never run by a subject: compiled as fast as the compiler can
 UNUSED = ("ggml-quants.c", "ggml-opt.cpp", "gguf.cpp")
 
+#: what counts its edges in a covered variant: what allocates, and ours that stands for it
+COVERED = ("ggml-alloc.c", "ggml-backend.cpp", "ggml-backend.c", "ggml-backend-meta.cpp")
+COUNTS = "-fsanitize-coverage=trace-pc"
 LINK = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 LIBRARIES = ("-lm", "-lpthread")
 
@@ -39,13 +42,14 @@ LIBRARIES = ("-lm", "-lpthread")
 class Variant:
     """How a tree is built. `name` is the subject's; `overlay` maps a source of the tree to the file of ours
     that includes it, `extra` is compiled beside them, `header` declares what they add. `planted`: with the
-    defects of native/ggml/defects.def, for tests of the check."""
+    defects of native/ggml/defects.def, for tests of the check. `covered`: its edges are counted, for campaigns."""
 
     name: str
     header: str = ""
     overlay: tuple[tuple[str, str], ...] = ()
     extra: tuple[str, ...] = ()
     planted: bool = False
+    covered: bool = False
 
 
 META = {"ggml-backend-meta.cpp": "overlay/meta.cpp"}
@@ -61,7 +65,8 @@ _PLANTED = {
     "planted": replace(_SHIPPED["plain"], name="ggml-planted", planted=True),
     "resizable-planted": replace(_SHIPPED["resizable"], name="ggml-resizable-planted", planted=True),
 }
-VARIANTS = _SHIPPED | _PLANTED
+_COVERED = {f"{name}-covered": replace(variant, covered=True) for name, variant in _SHIPPED.items()}
+VARIANTS = _SHIPPED | _PLANTED | _COVERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,7 @@ class Builder:
             else:
                 units.append(self._theirs(self.instead.get(source.name, source)))
         units += [self._ours(self.adapter / name) for name in self._extra(overlay)]
+        units += [self._ours(HERE / "coverage" / "edges.cpp")] if self.variant.covered else []
         units += [
             self._ours(path, " ".join(declared), *declared) for path in sorted(self.adapter.glob("*.cpp"))
         ]
@@ -167,13 +173,15 @@ class Builder:
     def _theirs(self, source: Path) -> _Unit:
         """A source of the tree; variants share its object."""
         speed = ["-O0"] if source.name in UNUSED else ["-O1", "-g"]
-        return _Unit(source, (*self._flags(source), *speed), self.tree_headers + self.compilers)
+        counts = [COUNTS] if self.variant.covered and source.name in COVERED else []
+        return _Unit(source, (*self._flags(source), *speed, *counts), self.tree_headers + self.compilers)
 
     def _ours(self, source: Path, depends: str = "", *defines: str) -> _Unit:
         """A source of the adapter or of an overlay."""
         names = [f'-DGC_TREE_NAME="{self.tree.name}"', *defines]
         names += [f'-DGC_EXTRA_HEADER="{self.variant.header}"'] if self.variant.header else []
         names += ["-DGC_WITH_DEFECTS"] if self.variant.planted else []
+        names += [COUNTS] if self.variant.covered and source.is_relative_to(self.adapter / "overlay") else []
         own = [f"-I{HERE / 'include'}", f"-I{self.adapter}", "-O1", "-g"]
         depends += self.own_headers + self.tree_headers + self.compilers
         return _Unit(source, (*self._flags(source), *own, *names), depends)

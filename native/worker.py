@@ -109,7 +109,7 @@ class Worker:
     `timeout`: seconds that one operation may take without getting on; after it the
     subject hangs. `limit`: seconds for a whole trace or job. `driver`: GALLOCHECK_DRIVER of the subject's
     process, '' for ours. Close it, or use it as a
-    context manager. Not to be shared between threads.
+    context manager. Not to be shared between threads. `edges`: how many edge counters the subject has.
     Raises SubjectError where the library cannot be used (see header.load, header.plant).
     """
 
@@ -126,12 +126,15 @@ class Worker:
         self._child: _Child | None = None
         self._flight: Flight | None = None
         self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-        self._block = os.memfd_create("gallocheck")
+        self._block, self._edges = os.memfd_create("gallocheck"), os.memfd_create("gallocheck-edges")
         self._memory = self._map(_FIRST_BLOCK)
+        self.edges, self._taken = 0, np.zeros(0, np.uint8)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._zygote = self._start(theirs)
-        self._finalizer = weakref.finalize(self, _end, self._control, self._zygote, self._block, self._errors)
+        self._finalizer = weakref.finalize(
+            self, _end, self._control, self._zygote, (self._block, self._edges), self._errors
+        )
         try:
             self._greet(self._control, "could not be loaded")
             self._fork()
@@ -199,6 +202,15 @@ class Worker:
                 break
         return block.seen(self._memory), block.left(self._memory), deaths
 
+    def take_edges(self) -> NDArray[np.uint8]:
+        """How often each edge of the subject was taken since this was last called, an array (edges,): in the run
+        that took it most, at most 255. A run that the subject died in is left out."""
+        self._settle()
+        if not self.edges:
+            return np.zeros(0, np.uint8)
+        taken, self._taken = self._taken, np.zeros(self.edges, np.uint8)
+        return taken
+
     def close(self) -> None:
         """Ends the subject and its helper processes; leaves none behind. May be called again."""
         self._flight = None
@@ -217,7 +229,7 @@ class Worker:
         return mmap.mmap(self._block, size)
 
     def _start(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
-        descriptors = (theirs.fileno(), self._block, self._errors.fileno())
+        descriptors = (theirs.fileno(), self._block, self._edges, self._errors.fileno())
         call = [sys.path, zygote.__name__, [*descriptors, self.path]]
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(call)],
@@ -261,6 +273,10 @@ class Worker:
         said = self._greet(ours, "died when asked what it is")
         self.capabilities = Cap(said["capabilities"])
         self.describe: str = said["describe"]
+        if said["edges"] and not self.edges:
+            self.edges = said["edges"]
+            self._counted = np.frombuffer(mmap.mmap(self._edges, self.edges), np.uint8)
+            self._taken = np.zeros(self.edges, np.uint8)
         return self._child
 
     def _launch(self, flight: Flight) -> None:
@@ -292,6 +308,8 @@ class Worker:
             death = self._landed(flight)
         self._flight = None
         flight.land(self._memory, death)
+        if self.edges and death is None:
+            np.maximum(self._taken, self._counted, out=self._taken)
 
     def _landed(self, flight: Flight) -> Death | None:
         """None when the trace came to its end."""
@@ -343,7 +361,9 @@ class Worker:
         self._reap(grace=0.0)
 
 
-def _end(control: socket.socket, process: subprocess.Popen[bytes], block: int, errors: Any) -> None:
+def _end(
+    control: socket.socket, process: subprocess.Popen[bytes], shared: tuple[int, int], errors: Any
+) -> None:
     """Closing the socket ends the zygote; its end ends its children."""
     control.close()
     try:
@@ -351,7 +371,8 @@ def _end(control: socket.socket, process: subprocess.Popen[bytes], block: int, e
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    os.close(block)
+    for memory in shared:
+        os.close(memory)
     errors.close()
 
 

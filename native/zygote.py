@@ -22,6 +22,7 @@ import traceback
 from typing import Any
 
 from . import lanes, packet
+from .edges import Edges
 from .header import SubjectError, ffi, load, plant
 
 FORK, REAP, SERVE = b"F", b"R", b"S"
@@ -34,8 +35,9 @@ SERVE_ASK = struct.Struct("=cQI")  # 'S' or 'L', bytes of the block, of lanes th
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def main(control: int, block: int, errors: int, path: str) -> None:
-    """`control`, `block`, `errors` are descriptors: the socket, the shared memory, the file for output."""
+def main(control: int, block: int, edges: int, errors: int, path: str) -> None:
+    """`control`, `block`, `edges`, `errors` are descriptors: the socket, the shared memory, that of the edge
+    counters, the file for output."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what a subject started comes to us when it dies
     os.dup2(errors, 1)
@@ -52,13 +54,15 @@ def main(control: int, block: int, errors: int, path: str) -> None:
         if not message:
             return
         if message[:1] == FORK:
-            _fork(ask, lib, block, descriptors[0], path, FORK_ASK.unpack(message)[1])
+            _fork(ask, lib, (block, edges), descriptors[0], path, FORK_ASK.unpack(message)[1])
         else:
             _, child, grace = REAP_ASK.unpack(message)
             ask.send(REAPED.pack(*_reap(child, grace)))
 
 
-def _fork(ask: socket.socket, lib: Any, block: int, descriptor: int, path: str, defect: int) -> None:
+def _fork(
+    ask: socket.socket, lib: Any, shared: tuple[int, int], descriptor: int, path: str, defect: int
+) -> None:
     zygote = os.getpid()
     child = os.fork()
     if child == 0:
@@ -66,7 +70,7 @@ def _fork(ask: socket.socket, lib: Any, block: int, descriptor: int, path: str, 
         try:
             ask.close()
             _become_subject(zygote)
-            _serve(lib, block, socket.socket(fileno=descriptor), path, defect)
+            _serve(lib, *shared, socket.socket(fileno=descriptor), path, defect)
             code = 0
         except BaseException:  # the last line of defence: nothing may run on in the forked copy
             traceback.print_exc()
@@ -96,15 +100,20 @@ def _become_subject(zygote: int) -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> None:
+def _serve(lib: Any, block: int, edges: int, ask: socket.socket, path: str, defect: int) -> None:
     """Says what the subject is, then executes a packed trace, or a job of lanes, for each message."""
+    counters = Edges(lib)
     try:
         plant(lib, path, defect)
     except SubjectError as error:
         ask.send(json.dumps({"error": str(error)}).encode())
         return
     text = ffi.string(lib.gc_describe()).decode(errors="replace")
-    ask.send(json.dumps({"capabilities": int(lib.gc_capabilities()), "describe": text}).encode())
+    greeting = {"capabilities": int(lib.gc_capabilities()), "describe": text, "edges": counters.size}
+    if counters.size:
+        os.ftruncate(edges, counters.size)
+        counted = mmap.mmap(edges, counters.size)
+    ask.send(json.dumps(greeting).encode())
     memory: mmap.mmap | None = None
     start: Any = None
     while message := ask.recv(64):
@@ -112,10 +121,13 @@ def _serve(lib: Any, block: int, ask: socket.socket, path: str, defect: int) -> 
         if memory is None or len(memory) != size:
             memory = mmap.mmap(block, size)
             start = ffi.from_buffer("char[]", memory, require_writable=True)
+        counters.reset()
         if what == LANES:
             lanes.execute(lib, start + 0, first)
         else:
             packet.execute(lib, start + 0)
+        if counters.size:
+            counters.copy(counted)
         ask.send(SERVE)
 
 

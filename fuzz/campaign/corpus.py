@@ -10,7 +10,7 @@ import random
 import sqlite3
 from collections.abc import Collection, Sequence
 
-from .features import FAMILIES, family_of
+from .features import EDGE_BITS, EDGES, FAMILIES, family_of
 
 MOST = 4000  #: traces that are kept
 AFTER = 3000  #: so many are left when there were more
@@ -37,10 +37,11 @@ def known_size(db: sqlite3.Connection) -> int:
 
 
 def by_family(db: sqlite3.Connection) -> dict[str, int]:
-    """How many features of each family are known."""
+    """How many features of each family are known. An edge counts once, however often it was taken."""
     counts = dict.fromkeys(FAMILIES, 0)
+    edges = f"select count(distinct feature >> {EDGE_BITS}) from features where feature >> 32 = {EDGES}"
     for high, n in db.execute("select feature >> 32, count(*) from features group by 1"):
-        counts[family_of(high << 32)] += n
+        counts[family_of(high << 32)] += n if high != EDGES else db.execute(edges).fetchone()[0]
     return {family: n for family, n in counts.items() if n}
 
 
@@ -69,7 +70,12 @@ def cull(db: sqlite3.Connection, left: int = AFTER) -> None:
 
 
 def pick(db: sqlite3.Connection, rng: random.Random, most: int) -> list[bytes]:
-    """Up to `most` different traces, at random."""
-    ids = [row[0] for row in db.execute("select id from corpus order by id")]
-    chosen = rng.sample(ids, min(most, len(ids)))
+    """Up to `most` different traces, at random: those more often that showed much for their length."""
+    rows = db.execute(
+        "select c.id, c.operations, count(f.feature) from corpus c left join features f on f.trace = c.id"
+        " group by c.id order by c.id"
+    ).fetchall()
+    # the largest of u^(1/w), u from [0, 1), are a sample without replacement, each drawn as often as it weighs
+    keyed = sorted((rng.random() ** (max(1, length) / (1 + shown)), i) for i, length, shown in rows)
+    chosen = [i for _, i in keyed[::-1][:most]]
     return [db.execute("select trace from corpus where id = ?", (i,)).fetchone()[0] for i in chosen]

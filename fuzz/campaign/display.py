@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .. import branches
 from .state import State
 
 LINE_S = 60.0  #: between two plain lines
@@ -36,7 +37,11 @@ def left(state: State) -> str:
 
 
 def coverage(state: State) -> str:
-    return ", ".join(f"{n} {family}" for family, n in state.coverage.items()) or "nothing yet"
+    """As '640 behaviours, 3412 edges, 283 of 397 model branches'; edges where the subject counts them."""
+    seen = state.coverage
+    words = [f"{seen[family]} {family}" for family in ("behaviours", "edges") if seen.get(family)]
+    words += [f"{seen['branches']} of {branches.total()} model branches"] if seen.get("branches") else []
+    return ", ".join(words) or "nothing yet"
 
 
 def failures(state: State) -> str:

@@ -15,6 +15,7 @@ from ..checker import Report
 #: what a feature may be of: behaviour seen from outside, edges of native code, branches of the model
 FAMILIES = ("behaviours", "edges", "branches")
 BEHAVIOURS, EDGES, BRANCHES = range(3)
+EDGE_BITS = 3  #: the low bits of an edge's number: about how often it was taken
 
 
 def feature(family: int, text: str) -> int:

@@ -15,12 +15,12 @@ from pathlib import Path
 from ...native.worker import SubjectError
 from .. import replay
 from ..found import replay_of
-from . import corpus, work
+from . import corpus
 from .findings import Sample, decode
 from .pool import Ended, Pool
 from .state import State
 from .store import Store
-from .work import BATCH_OPS, BatchResult, Failure, Job, ShrinkTask, Shrunk, Task
+from .work import BATCH_OPS, BatchResult, Failure, Job, ShrinkTask, Shrunk, Task, share
 
 GRACE_S = 5.0  #: after its time, a campaign waits so long for batches that are under way
 POINT_S = 10.0  #: between two points of the campaign's course
@@ -137,13 +137,19 @@ class Campaign:
     def batch_job(self) -> Job:
         number, self.next = self.next, next(self.numbers)
         self.flying.add(number)
-        traces: tuple = ()
-        if work.MUTATE is not None:
-            rng = random.Random(f"{self.plan.seed}/{number}/corpus")
-            traces = tuple(map(decode, corpus.pick(self.store.db, rng, self.plan.share)))
+        rng = random.Random(f"{self.plan.seed}/{number}/corpus")
+        traces = tuple(map(decode, corpus.pick(self.store.db, rng, self.plan.share)))
         plan = self.plan
+        mutate = share(corpus.size(self.store.db))
         return Task(
-            plan.library, plan.seed, number, plan.defect, plan.ops, corpus=traces, known=frozenset(self.known)
+            plan.library,
+            plan.seed,
+            number,
+            plan.defect,
+            plan.ops,
+            corpus=traces,
+            mutated=mutate,
+            known=frozenset(self.known),
         )
 
     # -- results ---------------------------------------------------------------------

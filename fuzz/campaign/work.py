@@ -16,20 +16,21 @@ from dataclasses import dataclass, field
 
 from ...model.records import Cap, Trace
 from ..checker import Report
+from ..coverage import Reached
 from ..found import draw, profiles_for, smallest
 from ..judge import Judge
+from ..mutate_trace import mutated
 from ..verdict import Verdict
 from .features import features
 
 BATCH_OPS = 1000  #: a second or two of checking
 SAMPLES = 2  #: failing traces that a batch gives back of each signature
-MUTATED = 0.5  #: of the traces of a batch, where there are kept ones to mutate
+MUTATED = 0.8  #: of the traces of a batch at most are made of kept ones,
+ENOUGH = 1000  #: where there are so many of them: drawn ones show more while little is known
 
-# The seams for guidance. COVERAGE reads (and resets) the counters of what ran since it was last called;
-# MUTATE makes a trace of kept ones. Both are functions of their arguments alone.
+# What a judged trace showed, and how a trace is made of kept ones: functions of their arguments alone.
 FEATURES: Callable[[Trace, Report, Collection[int]], frozenset[int]] = features
-COVERAGE: Callable[[Judge], Collection[int]] | None = None
-MUTATE: Callable[[random.Random, Sequence[Trace], Cap], Trace] | None = None
+MUTATE: Callable[[random.Random, Sequence[Trace], Cap], Trace] = mutated
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Task:
     """Batch `number` of the campaign of `seed`, on a subject library with a planted defect (0: none).
 
     `ops`: it ends with the trace that brings it to so many operations, or, where a subject hangs again
-    and again, after `limit_s` seconds. `corpus`: kept traces to mutate. `known`: features that are no
-    news. `profiles`: kinds of traces to draw (profiles.SOURCES); none: all that the subject can do.
+    and again, after `limit_s` seconds. `corpus`: kept traces to mutate, which so many of the batch's
+    are made of as `mutated` says. `known`: features that are no news. `profiles`: kinds of traces to draw (profiles.SOURCES); none: all that the subject can do.
     `timeout`: seconds after which an operation hangs.
     """
 
@@ -49,6 +50,7 @@ class Task:
     ops: int = BATCH_OPS
     limit_s: float = 60.0
     corpus: tuple[Trace, ...] = ()
+    mutated: float = 0.5
     known: frozenset[int] = frozenset()
     profiles: tuple[str, ...] = ()
     timeout: float = 5.0
@@ -154,20 +156,27 @@ def run_batch(task: Task, judge: Judge) -> BatchResult:
     result = BatchResult(task.number)
     profiles, known = task.profiles or profiles_for(judge.caps), set(task.known)
     end = time.monotonic() + task.limit_s
-    while result.operations < task.ops and time.monotonic() < end:
-        trace = trace_of(task, result.traces, profiles, judge.caps)
-        report = judge.judge(trace)
-        note(result, trace, report, COVERAGE(judge) if COVERAGE else (), known)
-        result.traces += 1
+    with Reached() as reached:
+        reached.take(judge)
+        while result.operations < task.ops and time.monotonic() < end:
+            trace = trace_of(task, result.traces, profiles, judge.caps)
+            report = judge.judge(trace)
+            note(result, trace, report, reached.take(judge), known)
+            result.traces += 1
     return result
 
 
 def trace_of(task: Task, index: int, profiles: Sequence[str], caps: Cap) -> Trace:
     """Trace `index` of a batch: drawn, or made of kept ones."""
     rng = random.Random(f"{task.seed}/{task.number}/{index}")
-    if MUTATE is not None and task.corpus and rng.random() < MUTATED:
+    if task.corpus and rng.random() < task.mutated:
         return MUTATE(rng, task.corpus, caps)
     return draw(rng, profiles, caps)
+
+
+def share(corpus: int) -> float:
+    """How many of a batch's traces are made of kept ones, where `corpus` traces are kept."""
+    return MUTATED * min(1.0, corpus / ENOUGH)
 
 
 def note(
