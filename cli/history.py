@@ -89,7 +89,9 @@ def print_catalogue(console: Console, faults: list[Fault]) -> None:
 
 def print_table(console: Console, faults: list[Fault], results: Results) -> None:
     """One row a fault, and the share that was caught."""
-    table = Table("fault", "bad release", "", "found in", "operations", "clause", "seen as", box=None)
+    table = Table(
+        "fault", "bad release", "", "found in", "traces", "operations", "clause", "seen as", box=None
+    )
     for fault in faults:
         o = results.outcomes[fault.id]
         table.add_row(
@@ -97,6 +99,7 @@ def print_table(console: Console, faults: list[Fault], results: Results) -> None
             fault.bad,
             "caught" if o.caught else "[red]missed[/red]",
             f"{o.seconds:.1f} s" if o.caught else f"> {o.given:.0f} s",
+            str(o.traces),
             str(o.length) if o.caught else "",
             fault.clauses[0],
             o.clause,

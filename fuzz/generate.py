@@ -30,7 +30,7 @@ from ..model.records import (
     Trace,
 )
 from .draw import Draw, RandomDraw, weighted
-from .graphs import draw_graph, draw_huge_graph, grown, mutate_lifetimes
+from .graphs import draw_graph, draw_huge_graph, grown, moved, mutate_lifetimes
 from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
 from .setups import Frame, device_bytes, draw_frame, near_need, with_capacities
 
@@ -135,6 +135,8 @@ def draw_graphs(draw: Draw, frame: Frame) -> tuple[Graph, ...]:
             graphs.append(mutate_lifetimes(draw, draw.choice(graphs)))
         elif k and draw.boolean(0.25):  # every type must grow at once, or may shrink
             graphs.append(grown(draw.choice(graphs)))
+        elif k and n_slots > 1 and draw.boolean(0.2):  # a plan for it is none for the other
+            graphs.append(moved(draw.choice(graphs)))
         else:
             scale = max(1, int(frame.scale * draw.choice((1, 1, 1, 0.25, 4))))
             graphs.append(draw_graph(draw, frame.types, scale, n_slots))

@@ -71,7 +71,7 @@ def draw_graph(
     draw: Draw, types: Sequence[BufferType], scale: int = 64, n_slots: int = 1, most: int = 12
 ) -> Graph:
     """A legal graph of up to `most` tensors (24 for wide ones, 90 for crowds), sizes around `scale` bytes."""
-    shape = weighted(draw, [(s, 6 if s == "mix" else 1 if s in ("wide", "crowd") else 2) for s in _SHAPES])
+    shape = weighted(draw, [(s, 6 if s == "mix" else 1 if s == "wide" else 2) for s in _SHAPES])
     if draw.boolean(0.02):
         return Graph(())
     if shape == "crowd" and n_slots > 1:
@@ -175,7 +175,7 @@ class _Builder:
         parent = self.tensors[src[0]]
         if self.draw.boolean(0.8):
             size, slot, flags = parent.size, parent.slot, parent.flags & Flag.LAYOUT
-            if self.draw.boolean(0.2):  # reuse, but for the type
+            if self.draw.boolean(0.3):  # reuse, but for the type
                 slot = self.draw.choice(self.slots)
         else:
             size, slot, flags = self.sizes.one(self.draw), self.draw.choice(self.slots), _NO_FLAG
@@ -223,6 +223,11 @@ def view_of(draw: Draw, root: Tensor) -> tuple[int, int]:
 def grown(graph: Graph) -> Graph:
     """The same graph of tensors twice as large."""
     return Graph(tuple(replace(t, size=2 * t.size, view_offs=2 * t.view_offs) for t in graph.tensors))
+
+
+def moved(graph: Graph) -> Graph:
+    """The same graph, every tensor at another place."""
+    return Graph(tuple(replace(t, slot=t.slot ^ 1) for t in graph.tensors))
 
 
 def mutate_lifetimes(draw: Draw, graph: Graph) -> Graph:

@@ -39,8 +39,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """One real fault. Releases are named as 'package version'.
 
     `since`: the first release known bad; `bad`: the last one, which is checked; `good`: the first known good.
-    `clauses`: what it breaks, the one that it is about first. `mends`: it alone taken out of the bad release,
-    where other faults there break the same. `apart_from`: faults whose mends must not help.
+    `clauses`: what it breaks, the one that it is about first. `mends`: how it alone is taken out of the bad
+    release, so that it can be told from others there.
     """
 
     id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]+$")]
@@ -51,7 +51,6 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     good: str
     clauses: Annotated[list[str], msgspec.Meta(min_length=1)]
     mends: list[Mend] = []
-    apart_from: list[str] = []
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +80,12 @@ class Catalogue:
                 raise UnknownFault(f"There is no fault {name!r} in the catalogue; {hint}")
         return [f for f in self.faults if not names or f.id in names]
 
+    def beside(self, fault: Fault) -> list[Mend]:
+        """What takes the other faults out of its bad release, as far as that is known."""
+        return [
+            m for other in self.faults if other.bad == fault.bad and other is not fault for m in other.mends
+        ]
+
     def problems(self) -> list[str]:
         """What does not fit together, one phrase each."""
         found, known = [], {c.id for c in CLAUSES}
@@ -91,10 +96,6 @@ class Catalogue:
                       for r in (fault.since, fault.bad, fault.good) if r not in self.hashes]  # fmt: skip
             found += [f"{fault.id} names the clause {c!r}, which does not exist."
                       for c in fault.clauses if c not in known]  # fmt: skip
-            found += [f"{fault.id} is apart from {a!r}, which has no mends of the same release."
-                      for a in fault.apart_from
-                      if a not in self.by_id or not self.by_id[a].mends or self.by_id[a].bad != fault.bad
-                      ]  # fmt: skip
             for mend in fault.mends:
                 re.compile(mend.find)
         return found

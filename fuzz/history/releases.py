@@ -51,6 +51,7 @@ def judges(releases: Catalogue, fault: Fault, say: Progress) -> Iterator[Blame]:
         def of(name: str, mends: Sequence[Mend] = ()) -> Judge:
             return stack.enter_context(Judge(str(library(releases, name, say, mends))))
 
-        right = [of(fault.good), *([of(fault.bad, fault.mends)] if fault.mends else [])]
-        wrong = [of(fault.bad, releases.by_id[other].mends) for other in fault.apart_from]
+        others = releases.beside(fault)
+        right = [of(fault.good), *([of(fault.bad, [*others, *fault.mends])] if fault.mends else [])]
+        wrong = [of(fault.bad, others)] if others else []
         yield Blame(of(fault.bad), right, wrong, fault.clauses)

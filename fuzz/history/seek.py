@@ -44,13 +44,13 @@ def seek(
         show(spent, number)
         trace = hunt.trace(number)
         number, operations = number + 1, operations + len(trace.ops)
-        failed = blame.failure(trace)
+        failed = blame.failure(trace, strict=False)
         if failed is None:
             continue
         spent = time.monotonic() - begin
         small, verdict = smaller(blame, trace, failed, shrink_s)
         if blame.failure(small, anew=True) is None:
-            continue  # it depends on the past of a process
+            continue  # it depends on the past of a process, or is not this fault alone
         outcome = Outcome(caught=True, seconds=spent, given=given, traces=number, operations=operations,
                           elsewhere=blame.elsewhere, length=len(small.ops), clause=verdict.clause,
                           message=verdict.message)  # fmt: skip
@@ -74,7 +74,7 @@ def smaller(blame: Blame, trace: Trace, failed: Verdict, budget_s: float) -> tup
 
     def same(candidate: Trace) -> bool:
         nonlocal last
-        verdict = blame.failure(candidate)
+        verdict = blame.failure(candidate, strict=False)
         if verdict is None or verdict.clause != failed.clause:
             return False
         last = verdict
