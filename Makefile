@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find package model spec native fuzz scenario cli \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
 
-.PHONY: check test lint native-test gpu-check ptx clean
+.PHONY: bench check test lint native-test gpu-check ptx clean
 
 check: $(VENV)/.installed
 	$(BIN)/gallocheck check --time 40s
@@ -27,6 +27,11 @@ native-test: $(VENV)/.ready
 	$(BIN)/cmake --build build/sanitize --target native_tests native_tests_tsan >> build/sanitize.log 2>&1 || { cat build/sanitize.log; exit 1; }
 	build/sanitize/native/native_tests
 	build/sanitize/native/native_tests_tsan
+
+# The table of speeds, each a ratio measured side by side; ten minutes. `make bench QUICK=1`: one.
+bench: $(VENV)/.installed
+	@dpkg -s librapidcheck-dev > /dev/null 2>&1 || { apt-get install -y librapidcheck-dev > build/rapidcheck.log 2>&1 || echo "librapidcheck-dev cannot be installed here: its row is left out"; }
+	$(BIN)/python bench/run.py $(if $(QUICK),--quick)
 
 # The whole check on a real card; docs/gpu.md. It builds what it needs, and takes .venv's Python where that is.
 gpu-check:

@@ -20,7 +20,12 @@ BY_KIND = {
 
 def describe(death: Death) -> str:
     """One sentence: how it died, and the assertion if it printed one."""
-    words = {"abort": "aborted", "fault": "touched memory that is not mapped", "hang": "did not return"}
+    words = {
+        "abort": "aborted",
+        "fault": "touched memory that is not mapped",
+        "hang": "did not return",
+        "memory": "took more and more memory",
+    }
     how = words.get(death.kind, f"ended the process ({death.kind})")
     lines = [line.strip() for line in death.stderr.splitlines() if line.strip()]
     said = next(

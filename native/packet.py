@@ -54,7 +54,7 @@ class Death:
     `step` is the index of the operation that ran (or that was done just before,
     where `phase` is 'look' or 'places'; the number of operations for 'close'; 0
     for 'open' and 'define'), `op` that operation (None where there was none).
-    `kind`: 'abort', 'fault', 'hang' or 'exit'. `signal`: its name, or ''.
+    `kind`: 'abort', 'fault', 'hang', 'memory' (it took more than worker.MOST_MEMORY) or 'exit'. `signal`: its name, or ''.
     `stderr`: the last lines that the subject wrote.
     """
 

@@ -35,6 +35,9 @@ _BOOT = "import json, sys; sys.path[:], module, rest = json.loads(sys.argv[1]); 
 )
 _FIRST_BLOCK = 1 << 20
 _LAST_BYTES, _LAST_LINES = 4096, 20
+_LOOK_S = 0.2  # seconds between two looks at what takes its time
+MOST_MEMORY = 2 << 30  #: bytes of memory that a subject's process may come to have
+MUCH_MEMORY = 1 << 28  #: one that hangs and has more than this has hung taking memory
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS}
 
 
@@ -320,26 +323,26 @@ class Worker:
             self._flight = None
             self._drop()
             raise
-        if ended is None:
+        if ended == "done":
             return None
-        status, killed = self._reap(grace=2.0 if ended else 0.0)
-        return _death(status, killed, self.timeout, _tail(self._errors))
+        status, killed = self._reap(grace=2.0 if ended == "closed" else 0.0)
+        return _death(status, "hang" if killed and ended == "closed" else ended, _tail(self._errors))
 
-    def _await(self, child: _Child, flight: Flight) -> bool | None:
-        """None: the trace was run. True: the socket closed. False: nothing gets on."""
-        if child.stirs(self.timeout / 4):
-            return None if child.answers() else True
+    def _await(self, child: _Child, flight: Flight) -> str:
+        """How it ended: "done", "closed" (the socket was), "hang" (nothing gets on), "memory" (it takes too much)."""
+        pause = min(self.timeout / 8, _LOOK_S)
         begin = since = time.monotonic()
         last = flight.where(self._memory)
-        while not child.stirs(self.timeout / 8):
+        while not child.stirs(pause):
             now, here = time.monotonic(), flight.where(self._memory)
             if here != last:
                 last, since = here, now
-            elif now - since >= self.timeout:
-                return False
-            if now - begin >= self.limit:
-                return False
-        return None if child.answers() else True
+            held = _resident(child.process)
+            if now - since >= self.timeout or now - begin >= self.limit:
+                return "memory" if held > MUCH_MEMORY else "hang"
+            if held > MOST_MEMORY:
+                return "memory"
+        return "done" if child.answers() else "closed"
 
     def _reap(self, grace: float) -> tuple[int, bool]:
         """Ends the child, by force after `grace` seconds: (wait status, by force)."""
@@ -396,10 +399,19 @@ def _tail(errors: Any) -> str:
     return "\n".join(raw.decode(errors="replace").strip("\0\n").splitlines()[-_LAST_LINES:])
 
 
-def _death(status: int, killed: bool, timeout: float, words: str) -> Death:
+def _resident(process: int) -> int:
+    """Bytes of memory that it has now; 0 where it is gone."""
+    try:
+        with open(f"/proc/{process}/statm") as f:
+            return int(f.read().split()[1]) * mmap.PAGESIZE
+    except (OSError, IndexError):
+        return 0
+
+
+def _death(status: int, ended: str, words: str) -> Death:
     code = os.waitstatus_to_exitcode(status)
-    if killed:
-        return Death(0, None, "hang", "", "SIGKILL", 0, words)
+    if ended in ("hang", "memory"):
+        return Death(0, None, ended, "", "SIGKILL", 0, words)
     if code >= 0:
         return Death(0, None, "exit", "", "", code, words)
     try:

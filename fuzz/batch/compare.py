@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.lane_session import LaneSession
 from ...model.records import UNLIMITED, Kind, Op, OpFlag, Status, Trace
 from ...native.lane_job import PLACES, Field, Job
 from .draw import Batch
+from .session import LaneSession
 from .table import NO_LIMIT, Planner, by_reference, plans
 
 #: what the model says under these names, compared with fields of gc_obs; "places" with a hash over placements

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model import oracle
-from ...model.lane_session import Order
 from ...model.records import Cap, Graph, Kind, Setup
 from ...native.lane_job import operations
 from ..applies import NEEDS
@@ -22,6 +21,7 @@ from ..draw import RandomDraw, weighted
 from ..generate import ALL_CAPS
 from ..graphs import draw_graph, grown, mutate_lifetimes
 from ..setups import Frame, device_bytes, draw_frame
+from .session import Order
 from .table import NO_LIMIT, most_chunks
 
 LANES, STEPS = 1024, 48
@@ -33,7 +33,7 @@ _PLANNED = (Kind.RESERVE, Kind.MEASURE, Kind.ALLOC)
 #: kind -> weight; each batch multiplies them anew (swarm testing)
 _WEIGHTS = {
     Kind.RESERVE: 8, Kind.ALLOC: 6, Kind.COMPUTE: 2, Kind.MEASURE: 1, Kind.SHRINK: 3, Kind.FREE: 2,
-    Kind.NEW: 3, Kind.OWN: 1, Kind.BORROW: 3, Kind.CAPACITY: 1, Kind.REMAKE: 1,
+    Kind.NEW: 3, Kind.OWN: 1, Kind.BORROW: 3, Kind.CAPACITY: 1, Kind.REMAKE: 2,
 }  # fmt: skip
 
 

@@ -98,6 +98,12 @@ class Lanes:
         self.batches += 1
         return out
 
+    def begin(self, defect: int) -> None:
+        """A new process of the subject, with that planted defect; nothing was cleared."""
+        self.worker.plant(defect)
+        self.cleared.clear()
+        self.batches = 0
+
     def clear(self, suspect: Suspect) -> None:
         """The judge found nothing in it: the subject may do so."""
         self.cleared[suspect.how] += 1

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...model import oracle, planner
-from ...model.lane_session import Plans
 from ...model.records import Graph, Place, Setup
 from ..fresh import Fresh
+from .session import Plans
 
 NO_LIMIT = 1 << 62  #: bytes; a capacity that never runs out, and fits an int64
 

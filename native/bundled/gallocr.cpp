@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <vector>
 
 #include "counted.h"
 #include "defects.h"
@@ -108,6 +109,23 @@ void blank(gallocr & a) {
     }
 }
 
+volatile bool for_ever = true;
+
+[[maybe_unused]] unsigned call_itself(unsigned depth) { // NOLINT: that is the defect
+    volatile char frame[4096];
+    frame[depth % sizeof frame] = 1;
+    return for_ever ? call_itself(depth + 1) + unsigned(frame[0]) : depth;
+}
+
+// What RETRY_ABORTS and the three after it do.
+void end_badly() {
+    if (GC_PLANTED(RETRY_ABORTS)) std::abort();
+    if (GC_PLANTED(RETRY_LOOPS)) while (for_ever) {}
+    if (GC_PLANTED(RETRY_RECURSES)) call_itself(0);
+    std::vector<std::vector<char>> hoard;
+    while (GC_PLANTED(RETRY_HOARDS) && for_ever) hoard.emplace_back(1 << 20, 'x');
+}
+
 } // namespace
 
 gallocr::gallocr(const layout & l, pair * p) : where(l), uses(0), in(p), role(OWNER) {
@@ -135,7 +153,7 @@ bool reserve(gallocr & a, const graph & g) {
         if (plans++ % 2) turn_upside_down(fresh, g, a.where);
     }
     if (GC_PLANTED(NEXT_PLAN_DIFFERS) && a.planned) turn_upside_down(fresh, g, a.where);
-    if (GC_PLANTED(RETRY_ABORTS) && a.planned && !buffers_fit(a)) std::abort();
+    if (a.planned && !buffers_fit(a)) end_badly();
     a.current = std::move(fresh);
     a.planned = &g;
     const bool made = make_fit(a);

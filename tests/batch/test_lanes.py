@@ -66,8 +66,8 @@ def test_every_lane_does_what_the_reference_does(seed: int) -> None:
 
 def test_batches_reach_everything_that_they_are_for() -> None:
     seen: set[tuple[Kind, int]] = set()
-    for seed in range(12):
-        batch = draw_batch(f"reach {seed}", 64, 48)
+    for seed in range(30):
+        batch = draw_batch(f"reach {seed}", 48, 48)
         whole = compare.model(batch)
         for order in batch.orders:
             seen |= {(order.kind, int(s)) for s in np.unique(whole.step(order)["status"])}
@@ -101,7 +101,7 @@ def test_a_worker_sees_what_a_call_sees() -> None:
             assert not deaths and np.array_equal(here, there) and np.array_equal(left, gone)
 
 
-def suspects(defect: int, batches: int = 8) -> Iterator[engine.Suspect]:
+def suspects(defect: int, batches: int = 20) -> Iterator[engine.Suspect]:
     with engine.Lanes(PLANTED, defect, timeout=1.0) as lanes:
         for checked in itertools.islice(engine.batches(lanes, 1, 256), batches):
             yield from checked.suspects
@@ -119,7 +119,7 @@ def test_a_planted_defect_shows_in_lanes_and_the_judge_names_its_clause(defect: 
 
 @pytest.mark.parametrize(("defect", "how"), [(26, ("COMPUTE", "death")), (38, ("RESERVE", "death"))])
 def test_a_subject_that_dies_in_some_lanes_is_suspected_there(defect: int, how: engine.How) -> None:
-    assert how in {s.how for s in suspects(defect, 4)}
+    assert any(s.how == how for s in suspects(defect, 20))
 
 
 def test_what_stays_in_use_after_close_is_suspected() -> None:

@@ -2,7 +2,7 @@
 
 At each step all lanes make the same kind of operation by the same allocator; what it names (graph,
 capacity, failures) is the lane's own, and lanes may sit a step out. Allocator 0 may own; the others may
-borrow from it. Rules are those of resizable.py, read over lanes; here is only which allocator
+borrow from it. Rules are those of model/resizable.py, read over lanes; here is only which allocator
 is which role of which pair. Arrays are int64 or bool, shape [lane]; sizes are bytes.
 """
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .domain import Tree
-from .lanes import Lanes, spread
-from .pair import BORROWER, OWNER, Devices, RoleOp, State, candidate, plans_anew
-from .records import Kind, Shared, Status
-from .resizable import Model
+from ...model.domain import Tree
+from ...model.lanes import Lanes, spread
+from ...model.pair import BORROWER, OWNER, Devices, RoleOp, State, candidate, plans_anew
+from ...model.records import Kind, Shared, Status
+from ...model.resizable import Model
 
 Array = Any  #: np.ndarray of shape [lane]
 NOTHING = -1  #: no graph
