@@ -392,3 +392,9 @@ class _History:
         elif op.kind == Kind.ALLOC and self.draw.boolean(self.weights.p_follow):
             compute = Op(Kind.COMPUTE, op.alloc, graph=op.graph, flags=self.how(op.alloc))
             self.soon.insert(0, self.after_waiting(compute))
+        elif op.kind == Kind.COMPUTE and op.flags & OpFlag.ASYNC and self.draw.boolean(0.25):  # C1
+            self.soon.append(Op(Kind.RESERVE, op.alloc, graph=self.largest()))
+
+    def largest(self) -> int:
+        """The graph that needs most, in all."""
+        return max(range(len(self.graphs)), key=lambda g: sum(t.alloc_size for t in self.graphs[g].tensors))

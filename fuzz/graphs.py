@@ -42,6 +42,8 @@ class Sizes:
 def draw_sizes(draw: Draw, types: Sequence[BufferType], scale: int) -> Sizes:
     """A palette around `scale` bytes, the alignments and the largest buffers of `types`."""
     kind = draw.choice(types)
+    if draw.boolean(0.03):  # no byte is needed at all
+        return Sizes((0,))
     palette = [scale]
     for _ in range(draw.integer(1, 4)):
         palette.append(_one_size(draw, kind, scale))
@@ -75,7 +77,7 @@ def draw_graph(
     if draw.boolean(0.02):
         return Graph(())
     if shape == "crowd" and n_slots > 1:
-        return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(40, 90))
+        return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(60, 90))
     n = draw.integer(16, 24) if shape in ("wide", "crowd") else draw.integer(1, most)
     return _Builder(draw, draw_sizes(draw, types, scale), shape, n_slots).build(n)
 
@@ -179,6 +181,9 @@ class _Builder:
                 slot = self.draw.choice(self.slots)
         else:
             size, slot, flags = self.sizes.one(self.draw), self.draw.choice(self.slots), _NO_FLAG
+        plain = parent.size and not (parent.view or parent.inplace or parent.prealloc)
+        if plain and self.draw.boolean(0.2):  # a parent that needs more than is reused
+            self.tensors[src[0]] = replace(parent, pad=self.draw.choice((1, 8, 32)))
         output = Flag.OUTPUT if self.draw.boolean(self.p_output) else _NO_FLAG
         return Tensor(size, src, flags | output | Flag.INPLACE, slot)
 

@@ -51,7 +51,12 @@ def judges(releases: Catalogue, fault: Fault, say: Progress) -> Iterator[Blame]:
         def of(name: str, mends: Sequence[Mend] = ()) -> Judge:
             return stack.enter_context(Judge(str(library(releases, name, say, mends))))
 
-        others = releases.beside(fault)
-        right = [of(fault.good), *([of(fault.bad, [*others, *fault.mends])] if fault.mends else [])]
-        wrong = [of(fault.bad, others)] if others else []
-        yield Blame(of(fault.bad), right, wrong, fault.clauses)
+        mine, others = fault.mends, releases.beside(fault)
+        yield Blame(
+            of(fault.bad),
+            of(fault.good),
+            frozenset(fault.clauses),
+            alone=of(fault.bad, mine) if mine else None,
+            others=of(fault.bad, others) if others else None,
+            every=of(fault.bad, [*others, *mine]) if mine and others else None,
+        )

@@ -17,20 +17,20 @@ from .blame import Blame
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How it went. `seconds`: until it showed, or in all; `given`: the time that it had. `length`: operations of
-    the shrunk trace; `clause`, `message`: of its failure. `elsewhere`: failures of the same clauses that were
-    not this fault's."""
+    the shrunk trace; `clause`, `message`: of its failure."""
 
     caught: bool
     seconds: float
     given: float
     traces: int
     operations: int
-    elsewhere: int
     length: int = 0
     clause: str = ""
     message: str = ""
 
 
+#: seconds to shrink what may turn out to be something else
+DOUBT_S = 2.0
 Showing = Callable[[float, int], None]  #: told seconds and traces so far
 
 
@@ -40,6 +40,7 @@ def seek(
     """Hunts on the bad release; the hunt knows of no fault. With a replay of the shrunk trace where it showed."""
     hunt = Hunt(blame.bad, seed)
     begin, number, operations = time.monotonic(), 0, 0
+    doubtful: set[str] = set()  # how something else showed that looked like it
     while (spent := time.monotonic() - begin) < given:
         show(spent, number)
         trace = hunt.trace(number)
@@ -47,13 +48,20 @@ def seek(
         failed = blame.failure(trace, strict=False)
         if failed is None:
             continue
+        sure = blame.failure(trace) is not None
+        if not sure and failed.signature in doubtful:
+            continue
         spent = time.monotonic() - begin
-        small, verdict = smaller(blame, trace, failed, shrink_s)
-        if blame.failure(small, anew=True) is None:
-            continue  # it depends on the past of a process, or is not this fault alone
-        outcome = Outcome(caught=True, seconds=spent, given=given, traces=number, operations=operations,
-                          elsewhere=blame.elsewhere, length=len(small.ops), clause=verdict.clause,
-                          message=verdict.message)  # fmt: skip
+        small, verdict = smaller(blame, trace, failed, shrink_s if sure else min(DOUBT_S, shrink_s))
+        if (
+            blame.failure(small, anew=True) is None
+        ):  # it depends on the past of a process, or is another fault
+            doubtful.add(failed.signature)
+            continue
+        outcome = Outcome(
+            caught=True, seconds=spent, given=given, traces=number, operations=operations,
+            length=len(small.ops), clause=verdict.clause, message=verdict.message,
+        )  # fmt: skip
         return outcome, Replay(
             verdict.clause,
             verdict.sort,
@@ -64,8 +72,7 @@ def seek(
             version,
             seed,
         )
-    return Outcome(caught=False, seconds=given, given=given, traces=number, operations=operations,
-                   elsewhere=blame.elsewhere), None  # fmt: skip
+    return Outcome(caught=False, seconds=given, given=given, traces=number, operations=operations), None
 
 
 def smaller(blame: Blame, trace: Trace, failed: Verdict, budget_s: float) -> tuple[Trace, Verdict]:

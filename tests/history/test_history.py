@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from gallocheck.fuzz.history.catalogue import Catalogue, CatalogueError, Fault, 
 from gallocheck.fuzz.history.releases import judges
 from gallocheck.fuzz.history.results import NAME, Results, ResultsError
 from gallocheck.fuzz.history.seek import Outcome
+from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.replay import load
 from gallocheck.fuzz.verdict import Verdict
 from gallocheck.model.records import Cap, Setup, Trace
@@ -103,31 +105,43 @@ class _Judge:
 TRACE = Trace(Setup((), ()), (), ())
 
 
+def judge(clause: str | None, step: int = 1) -> Judge | None:
+    return None if clause is None else cast(Judge, _Judge(clause, step))
+
+
+def blame(bad: str, good: str, *mended: str | None) -> Blame:
+    return Blame(cast(Judge, _Judge(bad)), cast(Judge, _Judge(good)), frozenset({"P1"}), *map(judge, mended))
+
+
 @pytest.mark.parametrize(
-    "bad, good, mended, other, caught",
+    "bad, good, mended, caught",
     [
-        ("P1", "", "", "P1", True),
-        ("", "", "", "P1", False),  # nothing is broken
-        ("G1", "", "", "G1", False),  # something else is
-        ("P1", "P1", "", "P1", False),  # the good release breaks it too
-        ("P1", "", "P1", "P1", False),  # it is not this fault's
-        ("P1", "", "", "", False),  # it is another fault's
+        ("P1", "", (), True),
+        ("", "", (), False),  # nothing is broken
+        ("G1", "", (), False),  # something else is
+        ("P1", "P1", (), False),  # the good release breaks it too
+        ("P1", "", ("", "P1", ""), True),
+        ("P1", "", ("P1", "P1", ""), True),  # another fault is there as well
+        ("P1", "", ("", "", ""), True),  # it takes both
+        ("P1", "", ("P1", "", ""), False),  # it is another's alone
+        ("P1", "", ("P1", "P1", "P1"), False),  # it is nobody's that is known
+        ("P1", "", (None, "P1", None), True),
+        ("P1", "", (None, "", None), False),
+        ("P1", "", ("P1", None, None), False),
     ],
 )
-def test_blame(bad: str, good: str, mended: str, other: str, caught: bool) -> None:
-    blame = Blame(_Judge(bad), [_Judge(good), _Judge(mended)], [_Judge(other)], ["P1"])  # type: ignore[arg-type, list-item]
-    assert (blame.failure(TRACE) is not None) == caught
+def test_blame(bad: str, good: str, mended: tuple[str | None, ...], caught: bool) -> None:
+    assert (blame(bad, good, *mended).failure(TRACE) is not None) == caught
 
 
 def test_the_good_release_may_fail_later() -> None:
-    blame = Blame(_Judge("P1", 1), [_Judge("P1", 2)], [], ["P1"])  # type: ignore[arg-type, list-item]
-    assert blame.failure(TRACE) is not None
+    later = Blame(cast(Judge, _Judge("P1", 1)), cast(Judge, _Judge("P1", 2)), frozenset({"P1"}))
+    assert later.failure(TRACE) is not None
 
 
 def test_a_trace_is_worth_shrinking_where_the_good_release_fails_there_by_another_clause() -> None:
-    blame = Blame(_Judge("P1"), [_Judge("C2")], [], ["P1"])  # type: ignore[arg-type, list-item]
-    assert blame.failure(TRACE, strict=False) is not None
-    assert blame.failure(TRACE) is None, "but what is left must get past it"
+    assert blame("P1", "C2").failure(TRACE, strict=False) is not None
+    assert blame("P1", "C2").failure(TRACE) is None, "but what is left must get past it"
 
 
 # -- a real one --------------------------------------------------------------------
@@ -159,7 +173,7 @@ def test_a_mend_that_matches_nothing(tmp_path: Path) -> None:
 
 
 def outcome(caught: bool, given: float = 5.0) -> Outcome:
-    return Outcome(caught=caught, seconds=1.0, given=given, traces=1, operations=1, elsewhere=0)
+    return Outcome(caught=caught, seconds=1.0, given=given, traces=1, operations=1)
 
 
 def doing(done: list[str], then: Callable[[str], Outcome]) -> Callable[..., Outcome]:
