@@ -25,6 +25,8 @@ from .work import BATCH_OPS, BatchResult, Failure, Job, ShrinkTask, Shrunk, Task
 GRACE_S = 5.0  #: after its time, a campaign waits so long for batches that are under way
 POINT_S = 10.0  #: between two points of the campaign's course
 SHARE = 24  #: kept traces that a batch gets to mutate
+LANES = 2048  #: of a batch that runs short traces in lockstep,
+EVERY = 3  #: and one batch in so many does: what these look at, they see most of; the rest has more kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Plan:
     `library`, `defect`: the subject; `describe`: what it says of itself; `version`: of gallocheck.
     `batches`: stop when the batches below this number are in. `out`: the folder of the replay files.
     `known`: the name of the expected failure that a signature is of, '' where it is new.
-    `share`: kept traces that a batch gets to mutate.
+    `share`: kept traces that a batch gets to mutate. `lanes`: of every so many-th batch, which runs these in
+    lockstep; 0: none does.
     """
 
     library: str
@@ -50,6 +53,7 @@ class Plan:
     ops: int = BATCH_OPS
     known: Callable[[str], str] = lambda signature: ""
     share: int = SHARE
+    lanes: int = LANES
 
 
 class Campaign:
@@ -150,6 +154,7 @@ class Campaign:
             corpus=traces,
             mutated=mutate,
             known=frozenset(self.known),
+            lanes=plan.lanes if number % EVERY == 0 else 0,
         )
 
     # -- results ---------------------------------------------------------------------

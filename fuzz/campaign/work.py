@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...model.records import Cap, Trace
+from ..batch.engine import Lanes
 from ..checker import Report
 from ..coverage import Reached
 from ..found import draw, profiles_for, smallest
@@ -39,8 +40,9 @@ class Task:
 
     `ops`: it ends with the trace that brings it to so many operations, or, where a subject hangs again
     and again, after `limit_s` seconds. `corpus`: kept traces to mutate, which so many of the batch's
-    are made of as `mutated` says. `known`: features that are no news. `profiles`: kinds of traces to draw (profiles.SOURCES); none: all that the subject can do.
-    `timeout`: seconds after which an operation hangs.
+    are made of as `mutated` says. `known`: features that are no news. `profiles`: kinds of traces to draw
+    (profiles.SOURCES); none: all that the subject can do. `timeout`: seconds after which an operation hangs.
+    `lanes`: so many short traces in lockstep instead (lanes.py); 0: none of that.
     """
 
     library: str
@@ -54,6 +56,7 @@ class Task:
     known: frozenset[int] = frozenset()
     profiles: tuple[str, ...] = ()
     timeout: float = 5.0
+    lanes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.judge: Judge | None = None
+        self.lanes: Lanes | None = None
         self.what: tuple[str, int, float] | None = None
 
     def judge_of(self, job: Job) -> Judge:
@@ -131,12 +135,19 @@ class Bench:
 
     def run(self, job: Job) -> Done:
         judge = self.judge_of(job)
-        return run_batch(job, judge) if isinstance(job, Task) else run_shrink(job, judge)
+        if isinstance(job, ShrinkTask):
+            return run_shrink(job, judge)
+        if not job.lanes:
+            return run_batch(job, judge)
+        if self.lanes is None:
+            self.lanes = Lanes(job.library, job.defect, job.timeout)
+        return run_lanes(job, judge, self.lanes)
 
     def close(self) -> None:
-        if self.judge is not None:
-            self.judge.close()
-        self.judge = None
+        for subject in (self.judge, self.lanes):
+            if subject is not None:
+                subject.close()
+        self.judge = self.lanes = None
 
     def __enter__(self) -> Bench:
         return self
@@ -187,16 +198,36 @@ def note(
     # a trace of which nothing was judged (it died at once) costs as much as an operation
     result.operations += max(1, report.steps)
     result.misuse += sum(v.sort == "misuse" for v in report.verdicts)
-    failed = report.failed
-    if failed is not None:
-        result.failed[failed.signature] += 1
-        if result.failed[failed.signature] <= SAMPLES:
-            result.failures.append(Failure(result.traces, failed, trace))
+    if note_failure(result, result.traces, trace, report):
         return  # what is made of a failing trace would mostly fail the same way
     shown = FEATURES(trace, report, coverage)
     if not shown <= known:
         known |= shown
         result.kept.append(Kept(trace, shown))
+
+
+def note_failure(result: BatchResult, index: int, trace: Trace, report: Report) -> bool:
+    """Adds trace `index` to the failures of its batch; whether it failed."""
+    failed = report.failed
+    if failed is None:
+        return False
+    result.failed[failed.signature] += 1
+    if result.failed[failed.signature] <= SAMPLES:
+        result.failures.append(Failure(index, failed, trace))
+    return True
+
+
+def run_lanes(task: Task, judge: Judge, lanes: Lanes) -> BatchResult:
+    """`task.lanes` lanes in lockstep; the judge decides about those that part from the model. As every batch it
+    is a function of its task alone: the subject begins in a new process, and what was cleared counts for nothing."""
+    lanes.begin(task.defect)
+    result = BatchResult(task.number)
+    name = f"{task.seed}/{task.number}"
+    checked = lanes.check(lanes.batch(name, task.lanes), name)
+    result.operations, result.misuse, result.traces = checked.operations, checked.misuse, task.lanes
+    for index, suspect in enumerate(checked.suspects):
+        note_failure(result, index, suspect.trace, judge.judge(suspect.trace))
+    return result
 
 
 def run_shrink(task: ShrinkTask, judge: Judge) -> Shrunk:
