@@ -14,7 +14,7 @@ _CONTROL = {
     "int", "bool", "void", "char", "unsigned", "float", "double", "long", "volatile", "explicit",
 }  # fmt: skip
 _DECLARES = re.compile(
-    r"(?:\[\[.*?\]\]\s*)?[A-Za-z_][\w:]*(?:<[^;=]*?>)?(?:::\w+)*\s*[*&]*\s*[A-Za-z_]\w*\s*[;=({\[,:]"
+    r"(?:\[\[.*?\]\]\s*)?[A-Za-z_][\w:]*\b(?:<[^;=]*?>)?(?:::\w+\b)*(?:\s+|\s*[*&]+\s*)[A-Za-z_]\w*\s*[;=({\[,:]"
 )
 _FREES = re.compile(
     r"\b(?:delete|\w*free\w*|\w*release\w*|\w*reset|\w*unmap\w*|\w*destroy\w*|erase|let_go)\b"
@@ -72,7 +72,12 @@ def _statement(c: Code, i: int, cpp: bool) -> Iterator[Mutation]:
         yield c.span("other return value", i + 1, end - 1, "{}" if cpp else "0")
     if first in _JUMPS or words == "return":
         yield c.span("drop a jump", i, end - 1, "")
-    if first in _CONTROL or _CHECKS.match(words) or (_DECLARES.match(words + ";") and first != "delete"):
+    if (
+        first in _CONTROL
+        or first == "["
+        or _CHECKS.match(words)
+        or (_DECLARES.match(words + ";") and first != "delete")
+    ):
         return
     yield c.span(_name(words), i, end - 1, "")
 

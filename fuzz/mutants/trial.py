@@ -28,6 +28,7 @@ from .sources import Source, digest
 
 HANG_S = 2.0  #: an operation of a mutant that takes so long hangs
 ROUND_S, ROUND_BATCHES = 2.0, 3  #: batches and drawn traces take turns
+FEW = 8  #: traces before the first batches
 REPAIRS = 8  #: how often a trace that the original fails is made shorter
 OWN = 0.75  #: of the drawn traces are of the kinds that the file is for
 
@@ -109,21 +110,24 @@ class Bench:
             return out
 
     def check(self, trial: Trial, library: str, base: Judge, out: Outcome) -> None:
-        self.aside, begin = 0.0, time.monotonic()
         try:
             judge = Judge(library, timeout=HANG_S)
         except SubjectError as error:
             out.state, out.verdict = KILLED, Verdict("silent", "", str(error), 0, "open")
             return
+        self.aside, begin = 0.0, time.monotonic()
         with judge:
             judge.caps = base.caps  # a mutant may declare less
             for trace in self.traces(trial, library, base, begin, out):
-                report = judge.judge(trace)
-                out.operations += report.steps
+                failed, steps = _judged(judge, trace)
+                if failed is None and not steps and _judged(base, trace)[1]:
+                    failed = Verdict("silent", "", "a session that the original takes is refused", 0, "open")
+                out.operations += steps
                 out.checked_s = trial.before_s + self.spent(begin)
-                if report.failed is not None and (failed := _kills(judge, base, trace, report.failed)):
+                if failed is not None and (failed := _kills(judge, base, trace, failed)):
                     out.state, out.verdict, out.trace = KILLED, failed, trace
                     return
+        out.checked_s = trial.before_s + self.spent(begin)
 
     def spent(self, begin: float) -> float:
         return time.monotonic() - begin - self.aside
@@ -132,13 +136,17 @@ class Bench:
         """Traces to judge, until the mutant's time is over: suspects of batches, and drawn ones."""
         left = trial.seconds - trial.before_s
         batches = suspects(trial, library, out) if trial.source.lockstep else None
-        while (now := self.spent(begin)) < left:
-            if batches is not None:
-                yield from itertools.takewhile(lambda trace: trace is not None, batches)
-            until = min(left, now + ROUND_S) if trial.source.lockstep else left
-            while self.spent(begin) < until:
+        until = 0.0  # what is easily seen needs no batches
+        while self.spent(begin) < left:
+            few = itertools.count(1)
+            while out.traces == trial.traces or (
+                self.spent(begin) < left and (next(few) <= FEW or self.spent(begin) < until)
+            ):
                 yield self.trace(out.traces, trial, base)
                 out.traces += 1
+            if batches is not None:
+                yield from itertools.takewhile(lambda trace: trace is not None, batches)
+            until = self.spent(begin) + ROUND_S
 
     def trace(self, number: int, trial: Trial, base: Judge) -> Trace:
         """Trace `number`: the same for all mutants, so that it is drawn once."""
@@ -175,11 +183,20 @@ def passing(seed: str, serves: tuple[str, ...], base: Judge) -> Trace:
     return trace
 
 
+def _judged(judge: Judge, trace: Trace, anew: bool = False) -> tuple[Verdict | None, int]:
+    """How a mutant fails, and how many operations were judged."""
+    try:
+        report = judge.judge(trace, anew)
+    except SubjectError as error:  # it answers what gallocheck.h does not know
+        return Verdict("silent", "", str(error), 0, "run"), 0
+    return report.failed, report.steps
+
+
 def _kills(judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict | None:
     """How the mutant fails in a new process, where the original gets past that; else None."""
     if not _passes(base, trace, failed, anew=False):
         return None
-    again = judge.judge(trace, anew=True).failed
+    again, _ = (failed, 0) if failed.op == "open" else _judged(judge, trace, anew=True)
     return again if again is not None and _passes(base, trace, again, anew=True) else None
 
 
