@@ -19,6 +19,7 @@ from rich.text import Text
 
 from ..fuzz import canary
 from ..fuzz.applies import NotApplicable, applies
+from ..fuzz.batch.engine import IN_LOCKSTEP, Lanes
 from ..fuzz.expected import AS_BASELINE, KNOWN, PINNED, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
@@ -49,7 +50,11 @@ def run(
     target = find(console, subject, source, defect)
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     check_writable(out)
-    with Judge(target.library, defect) as judge, base_of(console, target, source, expected, baseline) as base:
+    with (
+        Judge(target.library, defect) as judge,
+        base_of(console, target, source, expected, baseline) as base,
+        Lanes(target.library, defect) as lanes,
+    ):
         if baseline is not None:
             known = ExpectedList([], KNOWN, AS_BASELINE)
         else:
@@ -63,7 +68,10 @@ def run(
             return 3
         gone = stale_entries(known, judge) if not clauses else []
         only = frozenset(c.id for c in rows) if clauses else None
-        hunt = Hunt(judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base)
+        hunt = Hunt(
+            judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base,
+            lanes=lanes if any(c.letter in IN_LOCKSTEP for c in rows) else None,
+        )  # fmt: skip
         result = watch(console, hunt, seconds, traces)
     print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
@@ -176,7 +184,8 @@ def status(result: Result, seconds: float, traces: int | None) -> str:
         else f"{result.traces}/{traces} traces"
     )
     found = count(len(result.findings), "finding")
-    return f"{result.operations} operations checked, {rate:.0f}/s, {found}, {left}"
+    lockstep = f"and {result.lockstep:,} in lockstep, " if result.lockstep else ""
+    return f"{result.operations} operations checked, {rate:.0f}/s, {lockstep}{found}, {left}"
 
 
 def stale_entries(known: ExpectedList, judge: Judge) -> list[str]:
@@ -249,6 +258,8 @@ def conclude(console: Console, rows: list[Clause], result: Result, gone: list[st
         f"\n{result.operations} operations in {result.traces} traces, {result.seconds:.1f} s, {rate:.0f}/s;"
         f" {result.misuse} misuses by the caller answered as such"
     )
+    if result.lockstep:
+        console.print(f"{result.lockstep:,} more operations in traces that ran in lockstep beside the model")
     if result.stopped:
         console.print("stopped by Ctrl-C: the table shows what was checked until then")
     for entry in gone:

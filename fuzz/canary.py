@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..native import trees
 from ..native.library import library_path
+from .batch.engine import IN_LOCKSTEP, Lanes
 from .catalogue import DEFECTS, SCHED_DEFECTS, Defect
 from .hunt import Hunt, Result
 from .judge import Judge
@@ -70,8 +71,9 @@ def layer_of(defect: Defect) -> str:
 
 def hunt_for(defect: Defect, seed: int, seconds: float, shrink_s: float = 2.0) -> tuple[Hunt, Result]:
     """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
-    with Judge(library_of(defect), defect.number, timeout=2.0) as judge:
-        hunt = Hunt(judge, seed, shrink_s=shrink_s)
+    library = library_of(defect)
+    with Judge(library, defect.number, timeout=2.0) as judge, Lanes(library, defect.number, 2.0) as lanes:
+        hunt = Hunt(judge, seed, shrink_s=shrink_s, lanes=lanes if layer_of(defect) in IN_LOCKSTEP else None)
         of_a_tree = ("meta",) if defect.clause[0] == "M" else ("sched",)
         among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[layer_of(defect)]
         hunt.profiles = [p for p in hunt.profiles if p in among]

@@ -86,8 +86,10 @@ def draw_huge_graph(draw: Draw) -> Graph:
     """A graph with sizes near 2^63 and 2^64 (P13). Its trace must have small devices (see legal.py)."""
     tensors: list[Tensor] = []
     for i in range(draw.integer(1, 4)):
-        edge = draw.choice((2**62, 2**63, 2**64 - 1))
-        size = min(2**64 - 1, max(0, edge + draw.integer(-4096, 4096)))
+        edge = draw.choice((2**62, 2**63, 2**64 - 1, 2**64 - 1))
+        # mostly so near that rounding up, or the sum with another one, goes over the edge
+        off = draw.choice((0, 0, -1, 1, -31, -127)) if draw.boolean(0.6) else draw.integer(-4096, 4096)
+        size = min(2**64 - 1, max(0, edge + off))
         if draw.boolean(0.3):
             size = draw.integer(0, 64)
         pad = min(2**64 - 1 - size, draw.choice((0, 0, 1, 64, 4096))) if size else 0

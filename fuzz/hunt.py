@@ -16,11 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..model.records import Trace
+from .batch.engine import Lanes
+from .checker import Report
 from .expected import Expected, ExpectedList
 from .found import draw, profiles_for, replay_of, smallest
 from .judge import Judge
 from .replay import Replay, save
 from .verdict import Verdict
+
+LANES = 512  #: traces of a batch in lockstep,
+EVERY = 50  #: after each so many others
 
 
 @dataclass
@@ -39,13 +44,17 @@ class Finding:
 
 @dataclass
 class Result:
-    """What a hunt did: operations checked, how often each clause was exercised, and the findings."""
+    """What a hunt did: operations checked, how often each clause was exercised, and the findings.
+
+    `lockstep`: operations of traces that ran in lockstep beside the model (batch/); no clause counts these.
+    """
 
     tally: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     traces: int = 0
     operations: int = 0
     misuse: int = 0
+    lockstep: int = 0
     seconds: float = 0.0
     stopped: bool = False
 
@@ -62,7 +71,8 @@ class Hunt:
     `only`: report these clauses alone, None: all. `shrink_s`: seconds to shrink one finding.
     `base`: the release that `known` describes. A failure that only looks like a known one is new where
     this release does not fail on the same trace: without it, one known fault of a clause would hide
-    every later fault of it.
+    every later fault of it. `lanes`: the same subject, for thousands of short traces of P, G and R in lockstep
+    now and then; what differs there is judged as every trace is.
     """
 
     def __init__(
@@ -76,8 +86,9 @@ class Hunt:
         shrink_s: float = 5.0,
         version: str = "",
         base: Judge | None = None,
+        lanes: Lanes | None = None,
     ) -> None:
-        self.base = base
+        self.base, self.lanes = base, lanes
         self.judge, self.seed, self.known, self.folder = judge, seed, known, folder
         self.only, self.shrink_s, self.version = only, shrink_s, version
         self.profiles = profiles_for(judge.caps)
@@ -99,6 +110,8 @@ class Hunt:
         begin = time.monotonic()
         try:
             while self.result.seconds < seconds and (traces is None or self.result.traces < traces):
+                if self.lanes is not None and self.result.traces % EVERY == 0:
+                    self.many(self.lanes, self.result.traces)
                 self.one(self.result.traces)
                 self.result.traces += 1
                 self.result.seconds = time.monotonic() - begin
@@ -117,6 +130,21 @@ class Hunt:
         self.result.tally += report.tally
         self.result.operations += report.steps
         self.result.misuse += sum(v.sort == "misuse" for v in report.verdicts)
+        self.examine(trace, report, number)
+
+    def many(self, lanes: Lanes, number: int) -> None:
+        """A batch of traces in lockstep."""
+        seed = f"{self.seed}/{number}"
+        checked = lanes.check(lanes.batch(seed, LANES), seed)
+        self.result.lockstep += checked.operations
+        for suspect in checked.suspects:
+            report = self.judge.judge(suspect.trace)
+            if report.failed is None:
+                lanes.clear(suspect)
+            self.examine(suspect.trace, report, number)
+
+    def examine(self, trace: Trace, report: Report, number: int) -> None:
+        """Keeps the trace where it fails in a way that was not met yet."""
         failed = report.failed
         if failed is None or (self.only is not None and failed.clause not in self.only):
             return

@@ -33,7 +33,7 @@ def _of(profile: Profile) -> Callable[[Draw, Cap], Trace]:
 _LOWER = {
     "plan": (3, Cap.PLAN),
     "gallocr": (3, Cap.PLAN),
-    "huge": (1, Cap.PLAN),
+    "huge": (2, Cap.PLAN),
     "pair": (4, Cap.RESIZABLE | Cap.GROUP),
     "sched": (3, Cap.SCHED),
 }

@@ -25,6 +25,7 @@ from . import compare
 from .draw import LANES, STEPS, Batch, draw_batch
 from .table import Planner, by_reference, by_subject
 
+IN_LOCKSTEP = "PGR"  #: the letters that lanes are about
 MOST_DEATHS = 16  #: in one batch; then the rest of it is not run
 MOST_SUSPECTS = 12  #: of one batch
 OF_A_KIND = 3  #: of one batch, of those that part alike
