@@ -214,6 +214,15 @@ class Worker:
         taken, self._taken = self._taken, np.zeros(self.edges, np.uint8)
         return taken
 
+    def resident(self) -> int:
+        """Bytes of memory that the subject's process holds now; 0 where the system does not say."""
+        self._settle()
+        try:
+            with open(f"/proc/{self._child.process if self._child else 0}/statm") as file:
+                return int(file.read().split()[1]) * mmap.PAGESIZE
+        except OSError:
+            return 0
+
     def close(self) -> None:
         """Ends the subject and its helper processes; leaves none behind. May be called again."""
         self._flight = None

@@ -17,6 +17,7 @@ from .sources import Source
 from .statements import mutations
 
 LISTED = Path(__file__).with_name("equivalent.json")
+BEYOND = Path(__file__).with_name("beyond.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,27 @@ class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str
 
 
-def of_source(source: Source) -> list[Mutant]:
-    """Every mutant of a file, in its order."""
-    return [_mutant(source, m) for m in mutations(source.text, source.cpp)]
+class Beyond(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Functions of a file that are not changed, and why: the contract says nothing of what they do."""
+
+    file: str
+    functions: list[str]
+    why: str
+
+
+def of_source(source: Source, beyond: Path = BEYOND) -> list[Mutant]:
+    """Every mutant of a file, in its order, but for functions that are beyond the contract."""
+    entries = msgspec.json.decode(beyond.read_bytes(), type=list[Beyond])
+    left = [n for e in entries if e.file == source.name for n in e.functions]
+    spans = [span for name in left for span in _bodies(source.text, name)]
+    every = mutations(source.text, source.cpp)
+    return [_mutant(source, m) for m in every if not any(a <= m.begin < b for a, b in spans)]
+
+
+def _bodies(text: str, function: str) -> list[tuple[int, int]]:
+    """Where the function is: from the line that names it to the one that closes it."""
+    pattern = rf"^[a-z][^;={{}}]*\b{re.escape(function)}\([^;{{}}]*\{{.*?^\}}"
+    return [m.span() for m in re.finditer(pattern, text, re.M | re.S)]
 
 
 def _mutant(source: Source, mutation: Mutation) -> Mutant:

@@ -18,7 +18,7 @@ from .errors import MutantsError
 #: of the bundled allocator, by file, the kinds of traces (profiles.SOURCES) that it serves; others: all
 LOWER = ("plan", "gallocr", "huge", "pair")
 SERVES = {
-    "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted"),
+    "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "sched"),
     "buffer.cpp": (*LOWER, "counted"), "graph.cpp": LOWER,
     "counted.cpp": ("counted",), "sched.cpp": ("sched",), "capture.cpp": ("captures",), "meta.cpp": ("meta",),
     "pools.cpp": ("pools",), "legacy_pool.cpp": ("pools",), "vmm_pool.cpp": ("pools",),
@@ -33,7 +33,7 @@ OF_A_TREE = {
     "ggml-group": ("ggml-alloc.c", "alloc.c", "roles.c", "group.cpp"),
 }
 LIMIT_S = 120.0  #: for a compiler
-FLAGS = ("-O2", "-g0", "-w", "-fno-ident")
+FLAGS = ("-O2", "-g0", "-w", "-fno-ident", "-D_GLIBCXX_ASSERTIONS")  # an index past the end ends the process
 NOWHERE = Parts(Path(), (), (), (), ())  #: of a source that is only read
 
 

@@ -1,7 +1,7 @@
 """One mutant: compiled, compared with what is known, and checked until it fails or its time is over.
 
 A mutant is killed by a trace that it fails and that the original passes: twice, the second time in
-processes that had run nothing before.
+processes that had run nothing before; or where its process grows with every session, and the original's not.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..batch.engine import Lanes
 from ..found import draw, profiles_for
 from ..judge import Judge
 from ..verdict import Verdict
+from .grows import grows
 from .operators import Mutation
 from .sources import Source, digest
 
@@ -127,6 +128,8 @@ class Bench:
                 if failed is not None and (failed := _kills(judge, base, trace, failed)):
                     out.state, out.verdict, out.trace = KILLED, failed, trace
                     return
+            out.verdict = grows(judge, base, self.drawn)
+            out.state = KILLED if out.verdict else SURVIVED
         out.checked_s = trial.before_s + self.spent(begin)
 
     def spent(self, begin: float) -> float:

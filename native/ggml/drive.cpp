@@ -93,7 +93,7 @@ static int32_t measure(Session & s, Alloc & a, Graph & g, uint64_t * out) {
         return measure_apart(s, a, g, out);
     }
     auto in = prepare(s, a, g);
-    std::vector<size_t> sizes(GC_MAX_SLOTS + 1);
+    std::vector<size_t> sizes(GC_MAX_SLOTS + 1, 0x5a5a5a); /* what the tree does not write shows */
     const bool ok = a.sched ? measure_sched(a.sched, in->cgraph, sizes.data())
                             : measure_plain(a.plain, in->cgraph, in->node_slots.data(), in->leaf_slots.data(), sizes.data());
     std::copy(sizes.begin(), sizes.begin() + a.n_slots, out);

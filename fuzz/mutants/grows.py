@@ -1,0 +1,34 @@
+"""Whether a subject keeps ever more of the host's memory: what no observation shows, and a server would die of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model.records import Trace
+from ..judge import Judge
+from ..verdict import Verdict
+
+ROUNDS, TRACES = 30, 8
+NOISE = 64 << 10  #: bytes that a heap may grow by on its own
+
+
+def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
+    """How a mutant fails whose memory grows with every session, where the original's does not.
+
+    `traces`: which both pass; the first of them are run again and again.
+    """
+    some = traces[:TRACES]
+    for subject in (judge, base):
+        grown = [_growth(subject, some) for _ in range(3)][1:]  # in the first, a heap grows up
+        if (min(grown) > NOISE) != (subject is judge):
+            return None
+    return Verdict("silent", "", "its process holds more memory after every session", 0, "close")
+
+
+def _growth(judge: Judge, traces: Sequence[Trace]) -> int:
+    """Bytes by which the subject's process grows while it runs them a number of times."""
+    before = judge.worker.resident()
+    for _ in range(ROUNDS):
+        for trace in traces:
+            judge.run(trace)
+    return judge.worker.resident() - before
