@@ -87,7 +87,7 @@ def plan_rules(op: Op, seen: StepSeen, ledger: Ledger, history: History) -> Foun
 
 
 def reported(obs: Observation, slots: tuple[int, ...], ledger: Ledger) -> Found:
-    """G3: of a type that is listed twice, the bytes are reported once."""
+    """G3: of a type that is listed twice, the bytes are reported once; of any type, all that there are."""
     for k, t in enumerate(slots):
         real = sum(planner.round_up(size, ledger.setup.types[t].granularity) for size in obs.asked[t])
         again = sum(obs.reported[j] for j, other in enumerate(slots) if other == t)
@@ -96,6 +96,9 @@ def reported(obs: Observation, slots: tuple[int, ...], ledger: Ledger) -> Found:
                 "G3",
                 f"slot {k} (type {t}) reports {obs.reported[k]} bytes: {again} in all, of {real} there are",
             )
+            return
+        if slots.index(t) == k and again < sum(obs.asked[t]):
+            yield "G3", f"slot {k} (type {t}) reports {again} bytes, of {real} there are"
             return
 
 

@@ -18,7 +18,7 @@ from .errors import MutantsError
 #: of the bundled allocator, by file, the kinds of traces (profiles.SOURCES) that it serves; others: all
 LOWER = ("plan", "gallocr", "huge", "pair")
 SERVES = {
-    "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "sched"),
+    "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "captures"),
     "buffer.cpp": (*LOWER, "counted"), "graph.cpp": LOWER,
     "counted.cpp": ("counted",), "sched.cpp": ("sched",), "capture.cpp": ("captures",), "meta.cpp": ("meta",),
     "pools.cpp": ("pools",), "legacy_pool.cpp": ("pools",), "vmm_pool.cpp": ("pools",),

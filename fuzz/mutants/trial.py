@@ -82,14 +82,14 @@ class Bench:
     def __init__(self) -> None:
         self.base: Judge | None = None
         self.of: tuple[str, int] = ("", 0)
-        self.drawn: list[Trace] = []
+        self.drawn: dict[int, Trace] = {}
         self.aside = 0.0  #: seconds in which it was not a mutant that ran or was judged
 
     def begin(self, trial: Trial) -> Judge:
         """The original. Raises SubjectError."""
         if self.base is None or self.of != (trial.original, trial.seed):
             self.close()
-            self.base, self.of, self.drawn = Judge(trial.original), (trial.original, trial.seed), []
+            self.base, self.of, self.drawn = Judge(trial.original), (trial.original, trial.seed), {}
         return self.base
 
     def run(self, trial: Trial) -> Outcome:
@@ -128,7 +128,7 @@ class Bench:
                 if failed is not None and (failed := _kills(judge, base, trace, failed)):
                     out.state, out.verdict, out.trace = KILLED, failed, trace
                     return
-            out.verdict = grows(judge, base, self.drawn)
+            out.verdict = grows(judge, base, list(self.drawn.values()))
             out.state = KILLED if out.verdict else SURVIVED
         out.checked_s = trial.before_s + self.spent(begin)
 
@@ -154,8 +154,8 @@ class Bench:
     def trace(self, number: int, trial: Trial, base: Judge) -> Trace:
         """Trace `number`: the same for all mutants, so that it is drawn once."""
         begin = time.monotonic()
-        while len(self.drawn) <= number:
-            self.drawn.append(passing(f"{trial.seed}/{len(self.drawn)}", trial.source.serves, base))
+        if number not in self.drawn:
+            self.drawn[number] = passing(f"{trial.seed}/{number}", trial.source.serves, base)
         self.aside += time.monotonic() - begin
         return self.drawn[number]
 
