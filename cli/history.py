@@ -89,9 +89,9 @@ def print_catalogue(console: Console, faults: list[Fault]) -> None:
 
 def print_table(console: Console, faults: list[Fault], results: Results) -> None:
     """One row a fault, and the share that was caught."""
-    table = Table(
-        "fault", "bad release", "", "found in", "traces", "operations", "clause", "seen as", box=None
-    )
+    table = Table(box=None)
+    for name in ("fault", "bad release", "", "found in", "traces", "operations", "clause", "seen as"):
+        table.add_column(name, no_wrap=name != "bad release")
     for fault in faults:
         o = results.outcomes[fault.id]
         table.add_row(
