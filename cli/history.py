@@ -90,13 +90,12 @@ def print_catalogue(console: Console, faults: list[Fault]) -> None:
 def print_table(console: Console, faults: list[Fault], results: Results) -> None:
     """One row a fault, and the share that was caught."""
     table = Table(box=None)
-    for name in ("fault", "bad release", "", "found in", "traces", "operations", "clause", "seen as"):
-        table.add_column(name, no_wrap=name != "bad release")
+    for name in ("fault", "", "found in", "traces", "operations", "clause", "seen as"):
+        table.add_column(name, no_wrap=True)
     for fault in faults:
         o = results.outcomes[fault.id]
         table.add_row(
             fault.id,
-            fault.bad,
             "caught" if o.caught else "[red]missed[/red]",
             f"{o.seconds:.1f} s" if o.caught else f"> {o.given:.0f} s",
             str(o.traces),
