@@ -53,7 +53,7 @@ def test_a_seed_repeats_a_check(tmp_path: Path) -> None:
 
 
 def test_clauses_can_be_named_in_any_way(tmp_path: Path) -> None:
-    done = gallocheck("check", "r", "g3", "P1", "R1", "--traces", 30, "--seed", 3, at=tmp_path)
+    done = gallocheck("check", "r", "g3", "P1", "R1", "--traces", 60, "--seed", 3, at=tmp_path)
     assert list(rows(done.stdout)) == ["P1", "G3", *(c for c in HELD if c[0] == "R")]
     assert done.returncode == 0, done.stdout + done.stderr
 
