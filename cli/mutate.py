@@ -60,7 +60,7 @@ def run(
         console.print(f"subject   {subject}: {tree.name if tree else 'gallocheck itself'}", markup=False)
         console.print(f"mutants   {len(sample)} of {len(every)} in {len(wanted)} files, {span(seconds)} each")
         console.print(f"seed      {seed}")
-        work = Work(store, sample, seed, seconds)
+        work = Work(store, sample, seed, seconds, frozenset(m.key for m in sample if known.why(m)))
         with Hands(jobs) as hands, Display() as display:
             state = work.run(hands, display.show, lambda: interrupts.count > 0)
         chosen_keys = {m.key for m in sample}

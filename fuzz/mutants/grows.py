@@ -8,8 +8,8 @@ from ...model.records import Trace
 from ..judge import Judge
 from ..verdict import Verdict
 
-ROUNDS, TRACES = 30, 8
-NOISE = 64 << 10  #: bytes that a heap may grow by on its own
+ROUNDS, TRACES = 20, 16
+NOISE = 8 << 10  #: bytes that a heap may grow by on its own
 
 
 def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
@@ -19,8 +19,9 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
     """
     some = traces[:TRACES]
     for subject in (judge, base):
-        grown = [_growth(subject, some) for _ in range(3)][1:]  # in the first, a heap grows up
-        if (min(grown) > NOISE) != (subject is judge):
+        _growth(subject, some)  # a heap grows up
+        grown = all(_growth(subject, some) > NOISE for _ in range(2))
+        if grown != (subject is judge):
             return None
     return Verdict("silent", "", "its process holds more memory after every session", 0, "close")
 

@@ -16,6 +16,8 @@ from .sources import original
 from .store import Row, Store
 from .trial import KILLED, SURVIVED, Outcome, Trial
 
+LISTED_S = 10.0
+
 
 @dataclass
 class State:
@@ -38,6 +40,7 @@ class State:
 class Work:
     """Checks `mutants` for `seconds` each, with processes `hands`, and keeps what comes of them in `store`.
 
+    `listed`: keys of those that are known to make no difference, which get no more than LISTED_S.
     `troubles`: by mutant, why nothing came of it.
     """
 
@@ -45,6 +48,7 @@ class Work:
     mutants: list[Mutant]
     seed: int
     seconds: float
+    listed: frozenset[str] = frozenset()
     troubles: dict[str, str] = field(default_factory=dict)
 
     def run(
@@ -86,7 +90,10 @@ class Work:
 
     def _done(self, mutant: Mutant, row: Row | None) -> bool:
         """A survivor is checked on where there is more time now."""
-        return row is not None and not (row.state == SURVIVED and row.checked_s < 0.9 * self.seconds)
+        return row is not None and not (row.state == SURVIVED and row.checked_s < 0.9 * self._seconds(mutant))
+
+    def _seconds(self, mutant: Mutant) -> float:
+        return min(self.seconds, LISTED_S) if mutant.key in self.listed else self.seconds
 
     def _trial(
         self, m: Mutant, row: Row | None, folder: Path, originals: dict[str, _Original], known: dict[str, str]
@@ -94,7 +101,7 @@ class Work:
         o = originals.get(m.source.name) or _build(m, folder, originals)
         before = (row.checked_s, row.traces) if row is not None and row.state == SURVIVED else (0.0, 0)
         known = {**known, o.digest: ""}
-        return Trial(m.key, m.source, m.mutation, o.library, known, self.seed, self.seconds, str(folder), o.headers,
+        return Trial(m.key, m.source, m.mutation, o.library, known, self.seed, self._seconds(m), str(folder), o.headers,
                      *before)  # fmt: skip
 
 

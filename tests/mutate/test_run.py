@@ -87,3 +87,14 @@ def test_a_stop_leaves_the_rest(tmp_path: Path) -> None:
         state = Work(store, few, 1, 0.5).run(hands, lambda _: None, lambda: len(store.rows()) > 0)
         assert 0 < state.done < len(few) == state.all
     assert not list(tmp_path.glob("build-*"))
+
+
+def test_what_a_session_keeps_is_noticed(tmp_path: Path) -> None:
+    """Memory of the host that is not given back kills a mutant that no observation tells apart."""
+    (mutant,) = (
+        m for m in mutants("free(s->graphs[g]);", "return leak;") if (m.was, m.becomes) == ("free(s);", ";")
+    )
+    with Store(tmp_path) as store, Hands(1) as hands:
+        Work(store, [mutant], 1, 0.2).run(hands, lambda _: None)
+        (row,) = store.rows().values()
+    assert row.state == KILLED and row.verdict is not None and "memory" in row.verdict.message
