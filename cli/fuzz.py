@@ -22,6 +22,7 @@ from ..fuzz.campaign.pool import TRIES
 from ..fuzz.campaign.run import Campaign, Plan
 from ..fuzz.campaign.store import Store
 from ..fuzz.campaign.work import BATCH_OPS
+from ..fuzz.examples import remember_all
 from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.judge import Judge
 from ..fuzz.subjects import Subject
@@ -156,6 +157,10 @@ def print_findings(console: Console, campaign: Campaign, options: str) -> None:
     console.print()
     for f in findings:
         console.print(f"  gallocheck replay {campaign.path(f)}{options}", markup=False)
+    if remember_all([f.trace for f in findings]):
+        console.print(
+            "\nthe Hypothesis test of gallocheck.fuzz.examples replays them first: they are in .hypothesis"
+        )
 
 
 def conclude(console: Console, campaign: Campaign, rows: list[Clause], whole: bool) -> int:

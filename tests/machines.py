@@ -15,13 +15,14 @@ from gallocheck.fuzz.checker import Checker
 from gallocheck.fuzz.draw import Draw, HypothesisDraw
 from gallocheck.fuzz.fresh import Fresh
 from gallocheck.fuzz.generate import draw_graphs
+from gallocheck.fuzz.kept import kept
 from gallocheck.fuzz.setups import Frame, draw_frame, with_capacities
 from gallocheck.fuzz.words import describe_op
-from gallocheck.model.records import Kind, Op, Status, Trace
+from gallocheck.model.records import Kind, Op, OpFlag, Status, Trace
 from gallocheck.native.binding import Library
 from gallocheck.native.library import library_path
 from gallocheck.native.worker import LocalRunner, StepSeen
-from hypothesis import note
+from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -42,24 +43,28 @@ class AllocatorMachine(RuleBasedStateMachine):
         draw = HypothesisDraw(data.draw)
         frame = self.frame(draw)
         graphs = draw_graphs(draw, frame)
-        setup = with_capacities(draw, frame, graphs, 0.5)
-        path = library_path("bundled")
-        self.library, self.runner = Library(path), LocalRunner(path)
-        self.session = self.library.open(setup)
-        for graph in graphs:
-            self.session.define(graph)
-        self.trace = Trace(setup, graphs)
-        self.checker = Checker(self.trace, self.library.capabilities, Fresh(self.runner.run))
-        self.alive: set[int] = set()
-        self.types = len(setup.types)
-        self.configs = len(setup.configs)
+        self.open(Trace(with_capacities(draw, frame, graphs, 0.5), graphs))
         self.do(Op(Kind.NEW, 0, 0))
         if self.pair:
             self.do(Op(Kind.OWN, 0))
 
+    def open(self, trace: Trace) -> None:
+        """Opens a session of the trace's setup, and knows its graphs."""
+        path = library_path("bundled")
+        self.library, self.runner = Library(path), LocalRunner(path)
+        self.session = self.library.open(trace.setup)
+        for graph in trace.graphs:
+            self.session.define(graph)
+        self.trace = trace
+        self.checker = Checker(trace, self.library.capabilities, Fresh(self.runner.run))
+        self.alive: set[int] = set()
+        self.types = len(trace.setup.types)
+        self.configs = len(trace.setup.configs)
+
     def do(self, op: Op) -> None:
         """One operation on all sides; fails the test with the clause's name."""
-        note(describe_op(op, self.trace))
+        if currently_in_test_context():  # not where a kept trace is replayed
+            note(describe_op(op, self.trace))
         (obs,) = self.session.run([op])
         if obs.status == Status.DONE:
             self.alive |= {op.alloc} if op.kind == Kind.NEW else set()
@@ -131,7 +136,32 @@ class AllocatorMachine(RuleBasedStateMachine):
     def remake(self, alloc: int) -> None:
         self.do(Op(Kind.REMAKE, alloc))
 
+    def replay(self, trace: Trace) -> None:
+        """All of a trace, as it is."""
+        self.open(trace)
+        for op in trace.ops:
+            AllocatorMachine.do(self, op)
+        self.teardown()
+
     def teardown(self) -> None:
         if hasattr(self, "session"):
             assert self.session.close() == 0, "G5: bytes stay in use after every allocator was freed"
             self.runner.close()
+
+
+def fits(trace: Trace) -> bool:
+    """Whether a kept trace is for these machines: of allocators alone, and of what runs in this process."""
+    apart = any(op.kind >= Kind.CTX_OPEN or op.flags & OpFlag.UNCHECKED for op in trace.ops)
+    return not apart and not trace.setup.contexts
+
+
+def replaying(machine: type[AllocatorMachine]) -> Any:
+    """The machine's test case; it runs the kept traces first (gallocheck.fuzz.kept)."""
+
+    class Replaying(machine.TestCase):  # type: ignore[name-defined, misc]
+        def runTest(self) -> None:
+            for trace in filter(fits, kept()):
+                machine().replay(trace)
+            super().runTest()
+
+    return Replaying

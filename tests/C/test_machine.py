@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.machines import ALLOCS, AllocatorMachine
+from tests.machines import ALLOCS, AllocatorMachine, replaying
 
 GRAPHS = st.integers(0, 3)
 
@@ -36,7 +36,7 @@ class SchedulerMachine(AllocatorMachine):
         self.do(Op(Kind.RESET, alloc))
 
 
-TestSchedulers = SchedulerMachine.TestCase
+TestSchedulers = replaying(SchedulerMachine)
 TestSchedulers.settings = settings(
     max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

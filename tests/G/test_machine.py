@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-from tests.machines import AllocatorMachine
+from tests.machines import AllocatorMachine, replaying
 
 
 class GraphAllocatorMachine(AllocatorMachine):
     pair = False
 
 
-TestGraphAllocator = GraphAllocatorMachine.TestCase
+TestGraphAllocator = replaying(GraphAllocatorMachine)
 TestGraphAllocator.settings = settings(
     max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

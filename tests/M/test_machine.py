@@ -6,7 +6,7 @@ from gallocheck.fuzz.draw import Draw
 from gallocheck.fuzz.setups import Frame, draw_meta_frame
 from hypothesis import HealthCheck, settings
 
-from tests.machines import AllocatorMachine
+from tests.machines import AllocatorMachine, replaying
 
 
 class MetaMachine(AllocatorMachine):
@@ -16,7 +16,7 @@ class MetaMachine(AllocatorMachine):
         return draw_meta_frame(draw)
 
 
-TestMeta = MetaMachine.TestCase
+TestMeta = replaying(MetaMachine)
 TestMeta.settings = settings(
     max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-from tests.machines import AllocatorMachine
+from tests.machines import AllocatorMachine, replaying
 
 
 class PairMachine(AllocatorMachine):
     pair = True
 
 
-TestPair = PairMachine.TestCase
+TestPair = replaying(PairMachine)
 TestPair.settings = settings(
     max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
