@@ -119,7 +119,9 @@ class Book:
         ran = workspace.runs(Ints, self.frame, op.value)
         for lane in range(MAX_LANES):
             failed = not done and self.reserved[lane] == NOTHING
-            here = ran[lane] and self.able and (done or failed or lane == 0)
+            # lanes reserve in turn, before any computes: one that failed keeps those after it from it
+            reached = done or failed or lane == 0 or self.reserved[0] != NOTHING
+            here = ran[lane] and self.able and reached
             self.calls[lane] = workspace.follow(
                 Ints, self.frame, self.calls[lane], old[lane], ask, here, failed
             )

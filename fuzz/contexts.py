@@ -128,7 +128,7 @@ class Books:
         if obs.status == Status.MISUSE:
             yield from self.misused(op, b)
             return
-        before, was, due = self.state(), b.seen(), b.due(0) or b.vague
+        before, was, due = self.state(), b.seen(), b.due(0) or b.vague or not b.sure
         if op.kind == Kind.CTX_DECODE and self.gone(op):
             self.spoiled = True
         found = [*self.follow(op, seen, b)]
@@ -318,7 +318,7 @@ class Books:
         """The history of both contexts after a step of a slot, and what its batch of the target breaks."""
         obs, slots, target, draft = seen.obs, self.slots, self.of[TARGET], self.of.get(DRAFT)
         used, was, forced, before = slots.used(op), target.seen(), target.forced(), self.state()
-        due = target.due(0) or target.vague
+        due = target.due(0) or target.vague or not target.sure
         read, able = target.reading[0], draft is not None and draft.open and draft.able
         target.shown(obs)
         by = refuser(op, obs, target, draft, self.trace.setup.pool != PoolKind.NO_POOL)
