@@ -205,6 +205,7 @@ int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind >= GC_CAPTURE_BEGIN) return capture_step(s, op, o);
     if (op.kind >= GC_POOL_ALLOC) return pool_step(s, op, o);
     if (by_context(s, op.alloc) && op.kind != GC_LOOK) return GC_MISUSE; // its context drives it
+    if (op.kind == GC_BORROW && by_context(s, op.other)) return GC_MISUSE; // and lends its memory itself
     const bool sched = op.kind == GC_NEW ? op.flags & GC_BY_SCHED : by_sched(s, op.alloc);
     return sched ? sched_step(s, op, o) : alloc_step(s, op, o);
 }

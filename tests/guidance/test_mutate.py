@@ -13,7 +13,21 @@ from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.legal import legal, why_illegal
 from gallocheck.fuzz.mutate_trace import EDITS, MOST_GRAPHS, MOST_OPS, mutated
 from gallocheck.fuzz.subjects import bundled
-from gallocheck.model.records import SIZE_MAX, BufferType, Cap, Flag, Graph, Kind, Op, Setup, Tensor, Trace
+from gallocheck.model.records import (
+    SIZE_MAX,
+    BufferType,
+    Cap,
+    Context,
+    Flag,
+    Graph,
+    Kind,
+    Op,
+    OpFlag,
+    Setup,
+    Status,
+    Tensor,
+    Trace,
+)
 from gallocheck.native.worker import Worker
 
 
@@ -126,6 +140,19 @@ def test_values_lie_at_edges() -> None:
     }
     need = 128 + 352  # both are needed at once; the second ends at a multiple of the alignment
     assert {SIZE_MAX} < capacities and any(abs(c - need) <= 64 for c in capacities - {SIZE_MAX})
+
+
+def test_a_context_lends_no_memory_by_itself() -> None:
+    """Found by a mutant: a scheduler borrowed from a context's own, which is misuse (docs/choices.md)."""
+    context = Context(config=0, lanes=1)
+    trace = Trace(
+        Setup((BufferType(),), ((0,),), contexts=(context,)),
+        (Graph(()),),
+        (Op(Kind.CTX_OPEN), Op(Kind.NEW, 1, flags=OpFlag.BY_SCHED), Op(Kind.BORROW, 1, 0)),
+    )
+    with Judge(bundled("bundled")) as judge:
+        report = judge.judge(trace)
+    assert report.failed is None and report.statuses[-1] == Status.MISUSE
 
 
 def test_no_false_alarm(corpus: list[Trace], caps: Cap) -> None:
