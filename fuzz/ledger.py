@@ -94,6 +94,8 @@ class Ledger:
         self.pools_grew(obs)
         predicted = self.session.step(op)
         played = self.session.last
+        if op.kind == Kind.NEW and obs.status == Status.MISUSE != predicted.status:
+            del self.session.allocs[op.alloc]  # its number is a scheduler's, or a context's
         if Status.MISUSE in (obs.status, predicted.status):
             return predicted.status, None
         self.session.used = obs.used

@@ -155,6 +155,25 @@ def test_a_context_lends_no_memory_by_itself() -> None:
     assert report.failed is None and report.statuses[-1] == Status.MISUSE
 
 
+@pytest.mark.parametrize("flags", [OpFlag(0), OpFlag.BY_SCHED])
+def test_a_number_that_is_taken_is_not_given_twice(flags: OpFlag) -> None:
+    """Found by a mutant: a plain allocator that is refused, its number being a scheduler's, stayed in the books."""
+    graph = Graph((Tensor(1, flags=Flag.LEAF),))
+    ops = (
+        Op(Kind.NEW, flags=flags),
+        Op(Kind.NEW),
+        Op(Kind.FREE),
+        Op(Kind.NEW, other=1),
+        Op(Kind.MEASURE),
+        Op(Kind.ALLOC),
+    )
+    trace = Trace(Setup((BufferType(2), BufferType()), ((0,), (1,))), (graph,), ops)
+    with Judge(bundled("bundled")) as judge:
+        report = judge.judge(trace)
+    assert report.failed is None, report.failed
+    assert [s == Status.MISUSE for s in report.statuses] == [False, True, False, False, False, False]
+
+
 def test_no_false_alarm(corpus: list[Trace], caps: Cap) -> None:
     """The bundled allocator keeps the contract on what generators would not draw, too."""
     rng, steps = random.Random(21), 0
