@@ -175,7 +175,7 @@ def passing(seed: str, serves: tuple[str, ...], base: Judge) -> Trace:
     """A drawn trace that the original passes: operations at which it fails are left out, else its end."""
     rng = random.Random(seed)
     kinds = profiles_for(base.caps)
-    own = [k for k in kinds if k in serves] or kinds
+    own = list(dict.fromkeys(k for k in kinds if k in serves)) or kinds  # each as often as the others
     trace = draw(rng, own if rng.random() < OWN else kinds, base.caps)
     for left in range(REPAIRS, -1, -1):
         failed = base.judge(trace).failed
@@ -199,8 +199,13 @@ def _kills(judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict 
     """How the mutant fails in a new process, where the original gets past that; else None."""
     if not _passes(base, trace, failed, anew=False):
         return None
-    again, _ = (failed, 0) if failed.op == "open" else _judged(judge, trace, anew=True)
-    return again if again is not None and _passes(base, trace, again, anew=True) else None
+    if failed.op == "open":
+        return failed
+    for _ in range(2):  # what depends on where memory happens to lie must not pass for a difference
+        again, _steps = _judged(judge, trace, anew=True)
+        if again is None or not _passes(base, trace, again, anew=True):
+            return None
+    return again
 
 
 def _passes(base: Judge, trace: Trace, failed: Verdict, anew: bool) -> bool:
