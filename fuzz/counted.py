@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from ..model import planner
 from ..model.domain import Ints
 from ..model.pair import BORROWER, OWNER, ROLES, Out, RoleOp
-from ..model.records import Cap, Kind, Observation, Op, OpFlag, Shared, Status, Strategy, Trace
+from ..model.records import Cap, Kind, Observation, Op, OpFlag, PoolKind, Shared, Status, Strategy, Trace
 from ..model.session import Pair, Played, pad
 from ..native.worker import StepSeen
 from ..spec import sharing
@@ -66,7 +66,9 @@ class Books:
         return op.kind <= Kind.REMAKE and not op.flags & OpFlag.BY_SCHED
 
     def takes(self, op: Op, seen: StepSeen) -> bool:
-        return self.drives(op)
+        """A computation that is refused for want of scratch is the pools' to judge."""
+        refused = op.kind == Kind.COMPUTE and seen.obs.status == Status.REFUSED
+        return self.drives(op) and not (refused and self.trace.setup.pool != PoolKind.NO_POOL)
 
     def tally(self, op: Op, seen: StepSeen) -> Counter[str]:
         """How often the step exercised each clause. What it breaks is kept for `step`."""

@@ -23,8 +23,10 @@ from gallocheck.model.records import (
     Kind,
     Op,
     OpFlag,
+    PoolKind,
     Setup,
     Status,
+    Strategy,
     Tensor,
     Trace,
 )
@@ -172,6 +174,15 @@ def test_a_number_that_is_taken_is_not_given_twice(flags: OpFlag) -> None:
         report = judge.judge(trace)
     assert report.failed is None, report.failed
     assert [s == Status.MISUSE for s in report.statuses] == [False, True, False, False, False, False]
+
+
+def test_no_scratch_for_who_counts_buffers() -> None:
+    """Found by a mutant: a computation that pools refuse was said to break the sharing of buffers."""
+    setup = Setup((BufferType(),), ((0,),), Strategy.COUNTED, PoolKind.VMM_POOL, 1)
+    ops = (Op(Kind.NEW), Op(Kind.ALLOC), Op(Kind.COMPUTE, fail_types=1))
+    with Judge(bundled("bundled")) as judge:
+        report = judge.judge(Trace(setup, (Graph((Tensor(0, flags=Flag.LEAF),)),), ops))
+    assert report.failed is None and report.statuses[-1] == Status.REFUSED, report.failed
 
 
 def test_no_false_alarm(corpus: list[Trace], caps: Cap) -> None:
