@@ -46,7 +46,7 @@ def whole(draw: Callable[[Any], Any]) -> Trace:
 # HypoFuzz takes no test that lets tests be nested
 @settings(
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     suppress_health_check=[h for h in HealthCheck if h != HealthCheck.nested_given],
 )
 @given(trace=whole())
