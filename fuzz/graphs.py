@@ -174,8 +174,13 @@ class _Builder:
         return tuple(self.source() for _ in range(n))
 
     def in_place(self) -> Tensor:
-        """Mostly such that reuse is possible: the layout and slot of its first source."""
+        """Mostly such that reuse is possible: the layout and slot of its first source, at times a view's last read."""
         src = self.sources()
+        unread = [
+            i for i, t in enumerate(self.tensors) if t.view and not any(i in u.src for u in self.tensors)
+        ]
+        if unread and self.draw.boolean(0.3):
+            src = (self.draw.choice(unread), *src[1:])
         parent = self.tensors[src[0]]
         if self.draw.boolean(0.8):
             size, slot, flags = parent.size, parent.slot, parent.flags & Flag.LAYOUT

@@ -83,7 +83,8 @@ def chosen(mutants: Iterable[Mutant], seed: int, most: int | None) -> list[Mutan
     return order[:most]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """With single blanks."""
     return re.sub(r"\s+", " ", text).strip()
 
 
@@ -95,9 +96,9 @@ class Known:
             entries = msgspec.json.decode(path.read_bytes(), type=list[Listed])
         except (OSError, msgspec.MsgspecError) as error:
             raise MutantsError(f"{path} is no list of mutants that make no difference: {error}.") from None
-        self.by_change = {(e.file, _plain(e.line), _plain(e.becomes)): e for e in entries}
+        self.by_change = {(e.file, plain(e.line), plain(e.becomes)): e for e in entries}
 
     def why(self, mutant: Mutant) -> str:
         """The reason for which it makes no difference; '' where none is listed."""
-        entry = self.by_change.get((mutant.source.name, _plain(mutant.was), _plain(mutant.becomes)))
+        entry = self.by_change.get((mutant.source.name, plain(mutant.was), plain(mutant.becomes)))
         return entry.why if entry else ""

@@ -31,6 +31,9 @@ HANG_S = 2.0  #: an operation of a mutant that takes so long hangs
 ROUND_S, ROUND_BATCHES = 2.0, 3  #: batches and drawn traces take turns
 FEW = 8  #: traces before the first batches
 REPAIRS = 8  #: how often a trace that the original fails is made shorter
+OTHERS = (
+    6  #: processes in which the original must pass too: a fault of its own may depend on where memory lies
+)
 OWN = 0.75  #: of the drawn traces are of the kinds that the file is for
 
 UNCOMPILED, SAME, KILLED, SURVIVED = "uncompiled", "same", "killed", "survived"
@@ -81,6 +84,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.base: Judge | None = None
+        self.others: list[Judge] = []
         self.of: tuple[str, int] = ("", 0)
         self.drawn: dict[int, Trace] = {}
         self.aside = 0.0  #: seconds in which it was not a mutant that ran or was judged
@@ -90,6 +94,8 @@ class Bench:
         if self.base is None or self.of != (trial.original, trial.seed):
             self.close()
             self.base, self.of, self.drawn = Judge(trial.original), (trial.original, trial.seed), {}
+            if not self.base.caps & Cap.EXACT:
+                self.others = [Judge(trial.original) for _ in range(OTHERS)]
         return self.base
 
     def run(self, trial: Trial) -> Outcome:
@@ -125,12 +131,24 @@ class Bench:
                     failed = Verdict("silent", "", "a session that the original takes is refused", 0, "open")
                 out.operations += steps
                 out.checked_s = trial.before_s + self.spent(begin)
-                if failed is not None and (failed := _kills(judge, base, trace, failed)):
+                if failed is not None and (failed := self.kills(judge, base, trace, failed)):
                     out.state, out.verdict, out.trace = KILLED, failed, trace
                     return
             out.verdict = grows(judge, base, list(self.drawn.values()))
             out.state = KILLED if out.verdict else SURVIVED
         out.checked_s = trial.before_s + self.spent(begin)
+
+    def kills(self, judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict | None:
+        """How the mutant fails in a new process, where the original gets past that; else None."""
+        if not _passes(base, trace, failed, anew=False):
+            return None
+        if failed.op == "open":
+            return failed
+        for _ in range(2):
+            again, _steps = _judged(judge, trace, anew=True)
+            if again is None or not all(_passes(b, trace, again, anew=True) for b in (base, *self.others)):
+                return None
+        return again
 
     def spent(self, begin: float) -> float:
         return time.monotonic() - begin - self.aside
@@ -160,9 +178,9 @@ class Bench:
         return self.drawn[number]
 
     def close(self) -> None:
-        if self.base is not None:
-            self.base.close()
-        self.base = None
+        for judge in ([self.base] if self.base else []) + self.others:
+            judge.close()
+        self.base, self.others = None, []
 
     def __enter__(self) -> Bench:
         return self
@@ -193,19 +211,6 @@ def _judged(judge: Judge, trace: Trace, anew: bool = False) -> tuple[Verdict | N
     except SubjectError as error:  # it answers what gallocheck.h does not know
         return Verdict("silent", "", str(error), 0, "run"), 0
     return report.failed, report.steps
-
-
-def _kills(judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict | None:
-    """How the mutant fails in a new process, where the original gets past that; else None."""
-    if not _passes(base, trace, failed, anew=False):
-        return None
-    if failed.op == "open":
-        return failed
-    for _ in range(2):  # what depends on where memory happens to lie must not pass for a difference
-        again, _steps = _judged(judge, trace, anew=True)
-        if again is None or not _passes(base, trace, again, anew=True):
-            return None
-    return again
 
 
 def _passes(base: Judge, trace: Trace, failed: Verdict, anew: bool) -> bool:

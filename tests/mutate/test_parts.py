@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from gallocheck.fuzz.mutants.catalogue import LISTED, Known, Listed, chosen, of_source
+from gallocheck.fuzz.mutants.catalogue import LISTED, Known, Listed, chosen, of_source, plain
 from gallocheck.fuzz.mutants.errors import MutantsError
 from gallocheck.fuzz.mutants.report import percentile, report
 from gallocheck.fuzz.mutants.sources import NOWHERE, Source, digest, names, unbuilt
@@ -88,12 +88,11 @@ def test_percentile() -> None:
 def test_the_list_that_comes_with_it() -> None:
     """Every entry is of a slip that is made of the file, where the file is here; and says why."""
     entries = msgspec.json.decode(LISTED.read_bytes(), type=list[Listed])
+    known = Known()
     for name in names("bundled"):
-        mine = {(e.line, e.becomes) for e in entries if e.file == name}
-        if mine:
-            known = Known()
-            made = [m for m in of_source(unbuilt("bundled", None, name)) if known.why(m)]
-            assert len({(m.was, m.becomes) for m in made}) == len(mine), name
+        mine = {change for change in known.by_change if change[0] == name}
+        made = of_source(unbuilt("bundled", None, name)) if mine else []
+        assert {(m.source.name, plain(m.was), plain(m.becomes)) for m in made if known.why(m)} == mine, name
     assert all(e.why.strip() for e in entries)
 
 
