@@ -19,7 +19,9 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 def spent() -> float:
     """Seconds of processor time that this process and all below it have taken, ended ones too."""
-    return sum(_spent(pid) for pid in _below(os.getpid())) + time.process_time()
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    alive = sum(_spent(pid) for pid in _below(os.getpid()))
+    return alive + ended.ru_utime + ended.ru_stime + time.process_time()
 
 
 def _below(process: int) -> list[int]:

@@ -25,7 +25,7 @@ from .work import BATCH_OPS, BatchResult, Failure, Job, ShrinkTask, Shrunk, Task
 GRACE_S = 5.0  #: after its time, a campaign waits so long for batches that are under way
 POINT_S = 10.0  #: between two points of the campaign's course
 SHARE = 24  #: kept traces that a batch gets to mutate
-LANES = 2048  #: of a batch that runs short traces in lockstep,
+LANES = 1024  #: of a batch that runs short traces in lockstep,
 EVERY = 3  #: and one batch in so many does: what these look at, they see most of; the rest has more kinds
 
 
