@@ -36,8 +36,12 @@ def run(
 ) -> int:
     """Makes and checks the mutants, or lists them; the exit code."""
 
+    told: set[str] = set()
+
     def say(text: str) -> None:
-        console.print(f"[dim]{escape(text)}[/dim]")
+        if text not in told:  # each file has the others built, which are there then
+            console.print(f"[dim]{escape(text)}[/dim]")
+        told.add(text)
 
     tree = sources.tree_of(subject, source, say)
     wanted = list(dict.fromkeys(files)) or list(sources.names(subject))
@@ -116,19 +120,22 @@ def print_report(console: Console, found: Report) -> None:
     w = found.whole
     score = "no score" if w.score is None else f"score {100 * w.score:.1f}%"
     console.print(
-        f"\n{w.killed} killed, {w.survived} survived, {score}; {w.listed} more survivors are listed with the reason;"
+        f"\nnone at all: {w.uncompiled} do not compile, {w.same} compile to the code of the original or of another"
+    )
+    console.print(
+        f"{w.killed} killed, {w.survived} survived, {score}; {w.listed} more survivors are listed with the reason;"
         f" time to kill: median {percentile(w.times, 0.5):.2f} s, 95th percentile {percentile(w.times, 0.95):.2f} s"
     )
 
 
 def print_tallies(console: Console, title: str, tallies: dict[str, Tally]) -> None:
-    heads = ("made", "no build", "same code", "killed", "lived", "listed", "score", "median", "95%")
-    table = Table(title, *heads, box=None, pad_edge=False)
+    heads = ("made", "none", "killed", "lived", "listed", "score", "median", "95%")
+    table = Table(title, *heads, box=None, pad_edge=False, padding=(0, 1))
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True
     for name, t in tallies.items():
-        numbers = map(str, (t.made, t.uncompiled, t.same, t.killed, t.survived, t.listed))
+        numbers = map(str, (t.made, t.uncompiled + t.same, t.killed, t.survived, t.listed))
         score = "-" if t.score is None else f"{100 * t.score:.1f}%"
         table.add_row(name, *numbers, score, *seconds_of(t.times))
     console.print()

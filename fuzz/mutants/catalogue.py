@@ -22,7 +22,8 @@ BEYOND = Path(__file__).with_name("beyond.json")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A slip in a file. `line`: its number; `was` and `becomes`: that line, without blanks at its ends."""
+    """A slip in a file. `line`: its number; `was` and `becomes`: that line, `before` the one above, without
+    blanks at their ends."""
 
     key: str
     source: Source
@@ -30,6 +31,7 @@ class Mutant:
     line: int
     was: str
     becomes: str
+    before: str = ""
 
     @property
     def where(self) -> str:
@@ -38,12 +40,14 @@ class Mutant:
 
 class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mutant that no check can tell from the original. `line` and `becomes` as in Mutant, blanks counted
-    as one; `why` is one sentence: it is equivalent, or what it changes cannot be reached, or is nobody's to say."""
+    as one; `after`: the line above, where others are alike. `why`: it is equivalent, or cannot be reached, or
+    is nobody's to say; one sentence."""
 
     file: str
     line: str
     becomes: str
     why: str
+    after: str = ""
 
 
 class Beyond(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +78,10 @@ def _mutant(source: Source, mutation: Mutation) -> Mutant:
     number = line_of(text, mutation.begin)
     was, becomes = (t.splitlines()[number - 1].strip() for t in (text, changed))
     name = f"{source.name}\0{mutation.begin}\0{mutation.end}\0{mutation.new}"
-    return Mutant(hashlib.sha256(name.encode()).hexdigest()[:16], source, mutation, number, was, becomes)
+    before = text.splitlines()[number - 2].strip() if number > 1 else ""
+    return Mutant(
+        hashlib.sha256(name.encode()).hexdigest()[:16], source, mutation, number, was, becomes, before
+    )
 
 
 def chosen(mutants: Iterable[Mutant], seed: int, most: int | None) -> list[Mutant]:
@@ -101,4 +108,6 @@ class Known:
     def why(self, mutant: Mutant) -> str:
         """The reason for which it makes no difference; '' where none is listed."""
         entry = self.by_change.get((mutant.source.name, plain(mutant.was), plain(mutant.becomes)))
-        return entry.why if entry else ""
+        if entry is None or (entry.after and plain(entry.after) != plain(mutant.before)):
+            return ""
+        return entry.why
