@@ -274,7 +274,9 @@ def _huge_faults(trace: Trace) -> Iterator[str]:
     sizes = [t.alloc_size for g in trace.graphs for t in g.tensors]
     if max(sizes, default=0) <= ORDINARY and max(blocks, default=0) <= ORDINARY:
         return
-    capacities = [kind.capacity for kind in trace.setup.types if not kind.meta]  # a meta type has its devices'
+    capacities = [
+        kind.capacity for kind in trace.setup.types if not kind.meta
+    ]  # a meta type has its devices'
     capacities += [op.value for op in trace.ops if op.kind == Kind.CAPACITY]
     if max(capacities) > SMALL_DEVICE:
         yield (
