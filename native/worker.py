@@ -6,7 +6,6 @@ import contextlib
 import json
 import mmap
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -15,7 +14,6 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..model.records import Cap, Trace
 from . import packet, zygote
+from .child import Child, death, readable, receive, resident, tail
 from .flight import Flight, TraceFlight
 from .header import SubjectError, ffi, load, plant
 from .lane_job import Block, JobFlight, LaneDeath
@@ -34,11 +33,9 @@ _BOOT = "import json, sys; sys.path[:], module, rest = json.loads(sys.argv[1]); 
     "import importlib; importlib.import_module(module).main(*rest)"
 )
 _FIRST_BLOCK = 1 << 20
-_LAST_BYTES, _LAST_LINES = 4096, 20
 _LOOK_S = 0.2  # seconds between two looks at what takes its time
 MOST_MEMORY = 2 << 30  #: bytes of memory that a subject's process may come to have
 MUCH_MEMORY = 1 << 28  #: one that hangs and has more than this has hung taking memory
-_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS}
 
 
 class LocalRunner:
@@ -70,42 +67,6 @@ class LocalRunner:
         self.close()
 
 
-@dataclass(slots=True)
-class _Child:
-    """`watch` wakes up when the child answers or ends."""
-
-    process: int
-    ask: socket.socket
-    watch: select.poll
-    end: int | None  # a descriptor of the process, where the system has such
-
-    @classmethod
-    def of(cls, process: int, ask: socket.socket) -> _Child:
-        watch = select.poll()
-        watch.register(ask, select.POLLIN)
-        try:  # its socket may live on in a process that it started
-            end = os.pidfd_open(process)
-            watch.register(end, select.POLLIN)
-        except (AttributeError, OSError):
-            end = None
-        return cls(process, ask, watch, end)
-
-    def stirs(self, seconds: float) -> bool:
-        return bool(self.watch.poll(seconds * 1000))
-
-    def answers(self) -> bool:
-        """Whether it has an answer; False when it stirred because it ended."""
-        try:
-            return bool(self.ask.recv(16, socket.MSG_DONTWAIT))
-        except (BlockingIOError, ConnectionError):
-            return False
-
-    def forget(self) -> None:
-        self.ask.close()
-        if self.end is not None:
-            os.close(self.end)
-
-
 class Worker:
     """A subject in a process of its own, warm; replaced when it dies.
 
@@ -126,7 +87,7 @@ class Worker:
     ) -> None:
         self.path = os.path.abspath(os.fspath(library_path))
         self.timeout, self.limit, self._defect, self._driver = timeout, limit, defect, driver
-        self._child: _Child | None = None
+        self._child: Child | None = None
         self._flight: Flight | None = None
         self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         self._block, self._edges = os.memfd_create("gallocheck"), os.memfd_create("gallocheck-edges")
@@ -259,29 +220,29 @@ class Worker:
 
     def _greet(self, ask: socket.socket, fault: str) -> dict[str, Any]:
         """What the other side says of itself when it has started."""
-        ready = _readable(ask, 30.0)
-        raw = _receive(ask) if ready else b""
+        ready = readable(ask, 30.0)
+        raw = receive(ask) if ready else b""
         if not raw:
             how = "it died" if ready else "it hangs"
-            raise SubjectError(f"{self.path} {fault}: {how}. Its last words: {_tail(self._errors) or 'none'}")
+            raise SubjectError(f"{self.path} {fault}: {how}. Its last words: {tail(self._errors) or 'none'}")
         said: dict[str, Any] = json.loads(raw)
         if "error" in said:
             raise SubjectError(said["error"])
         return said
 
-    def _fork(self) -> _Child:
+    def _fork(self) -> Child:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
                 ask = zygote.FORK_ASK.pack(zygote.FORK, self._defect)
                 socket.send_fds(self._control, [ask], [theirs.fileno()])
-                reply = _receive(self._control)
+                reply = receive(self._control)
             except OSError:  # a closed pipe of ours is no closed stdout of the caller's
                 reply = b""
         if not reply:
             ours.close()
             raise SubjectError(f"{self.path}: the process that loads it was killed; start again.")
-        self._child = _Child.of(zygote.FORKED.unpack(reply)[0], ours)
+        self._child = Child.of(zygote.FORKED.unpack(reply)[0], ours)
         said = self._greet(ours, "died when asked what it is")
         self.capabilities = Cap(said["capabilities"])
         self.describe: str = said["describe"]
@@ -315,7 +276,7 @@ class Worker:
             tries += 1
             if tries == 3:
                 self._flight = None
-                raise SubjectError(f"{self.path} dies before it runs anything: {_tail(self._errors)}")
+                raise SubjectError(f"{self.path} dies before it runs anything: {tail(self._errors)}")
             self._launch(flight)
             death = self._landed(flight)
         self._flight = None
@@ -335,9 +296,9 @@ class Worker:
         if ended == "done":
             return None
         status, killed = self._reap(grace=2.0 if ended == "closed" else 0.0)
-        return _death(status, "hang" if killed and ended == "closed" else ended, _tail(self._errors))
+        return death(status, "hang" if killed and ended == "closed" else ended, tail(self._errors))
 
-    def _await(self, child: _Child, flight: Flight) -> str:
+    def _await(self, child: Child, flight: Flight) -> str:
         """How it ended: "done", "closed" (the socket was), "hang" (nothing gets on), "memory" (it takes too much)."""
         pause = min(self.timeout / 8, _LOOK_S)
         begin = since = time.monotonic()
@@ -346,7 +307,7 @@ class Worker:
             now, here = time.monotonic(), flight.where(self._memory)
             if here != last:
                 last, since = here, now
-            held = _resident(child.process)
+            held = resident(child.process)
             if now - since >= self.timeout or now - begin >= self.limit:
                 return "memory" if held > MUCH_MEMORY else "hang"
             if held > MOST_MEMORY:
@@ -361,7 +322,7 @@ class Worker:
         child.forget()
         try:
             self._control.send(zygote.REAP_ASK.pack(zygote.REAP, child.process, grace))
-            reply = _receive(self._control)
+            reply = receive(self._control)
         except OSError:
             reply = b""
         if not reply:  # the zygote was killed from outside; the child went with it
@@ -386,46 +347,3 @@ def _end(
     for memory in shared:
         os.close(memory)
     errors.close()
-
-
-def _readable(ask: socket.socket, seconds: float) -> bool:
-    poll = select.poll()
-    poll.register(ask, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
-
-
-def _receive(ask: socket.socket) -> bytes:
-    try:
-        return ask.recv(1 << 16)
-    except ConnectionError:
-        return b""
-
-
-def _tail(errors: Any) -> str:
-    """The last lines that the subject wrote."""
-    size = os.fstat(errors.fileno()).st_size
-    raw = os.pread(errors.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES))
-    return "\n".join(raw.decode(errors="replace").strip("\0\n").splitlines()[-_LAST_LINES:])
-
-
-def _resident(process: int) -> int:
-    """Bytes of memory that it has now; 0 where it is gone."""
-    try:
-        with open(f"/proc/{process}/statm") as f:
-            return int(f.read().split()[1]) * mmap.PAGESIZE
-    except (OSError, IndexError):
-        return 0
-
-
-def _death(status: int, ended: str, words: str) -> Death:
-    code = os.waitstatus_to_exitcode(status)
-    if ended in ("hang", "memory"):
-        return Death(0, None, ended, "", "SIGKILL", 0, words)
-    if code >= 0:
-        return Death(0, None, "exit", "", "", code, words)
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    kind = "abort" if -code == signal.SIGABRT else "fault" if -code in _FAULTS else "exit"
-    return Death(0, None, kind, "", name, 0, words)
