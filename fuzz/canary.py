@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 
 from ..native import trees
@@ -71,11 +72,14 @@ def layer_of(defect: Defect) -> str:
 
 def hunt_for(defect: Defect, seed: int, seconds: float, shrink_s: float = 2.0) -> tuple[Hunt, Result]:
     """Hunts for a defect, among the traces of its layer, until its clause is blamed."""
-    library = library_of(defect)
-    with Judge(library, defect.number, timeout=2.0) as judge, Lanes(library, defect.number, 2.0) as lanes:
-        hunt = Hunt(judge, seed, shrink_s=shrink_s, lanes=lanes if layer_of(defect) in IN_LOCKSTEP else None)
-        of_a_tree = ("meta",) if defect.clause[0] == "M" else ("sched",)
-        among = of_a_tree if defect in SCHED_DEFECTS else SHOWS[layer_of(defect)]
+    library, among = library_of(defect), SHOWS[layer_of(defect)]
+    if defect in SCHED_DEFECTS:
+        among = ("meta",) if defect.clause[0] == "M" else ("sched",)
+    with ExitStack() as opened:
+        judge = opened.enter_context(Judge(library, defect.number, timeout=2.0))
+        many = defect in DEFECTS and layer_of(defect) in IN_LOCKSTEP
+        lanes = opened.enter_context(Lanes(library, defect.number, 2.0)) if many else None
+        hunt = Hunt(judge, seed, shrink_s=shrink_s, lanes=lanes)
         hunt.profiles = [p for p in hunt.profiles if p in among]
         result = hunt.run(seconds, until=lambda r: any(f.verdict.clause == defect.clause for f in r.findings))
     return hunt, result
