@@ -14,7 +14,7 @@ check: $(VENV)/.installed
 test: $(VENV)/.installed lint native-test
 	$(BIN)/python native/driver/make_ptx.py --check
 	@# a machine that is busy with other things may starve a test of its time: what failed gets one more run, alone
-	$(BIN)/python -m pytest -n 3 tests || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests
+	$(BIN)/python -m pytest -n 3 --durations 40 tests || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

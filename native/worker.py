@@ -153,13 +153,19 @@ class Worker:
         after `most` deaths, or one hang, no more: lanes above the last death show nothing then either."""
         self._settle()
         deaths: list[LaneDeath] = []
-        first = 0
+        first = tries = 0
         while first < len(block.job.ops):
             flight = JobFlight(block, first)
             self._launch(flight)
             self._settle()
             if flight.death is None:
                 break
+            if flight.death.death.signal == "SIGKILL" and flight.death.death.kind == "exit" and tries < 3:
+                first, tries = (
+                    flight.death.lane,
+                    tries + 1,
+                )  # killed from outside: it says nothing of the subject
+                continue
             deaths.append(flight.death)
             first = flight.death.lane + 1
             if len(deaths) == most or flight.death.death.kind == "hang":

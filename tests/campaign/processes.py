@@ -39,7 +39,7 @@ class Work:
     def plan(self) -> Plan:
         return Plan(
             LIBRARY, self.defect, "planted", "0", 5, self.at / "out", 1000.0, self.batches,
-            shrink_s=self.shrink_s, ops=self.ops, share=0,
+            shrink_s=self.shrink_s, ops=self.ops, share=0, lanes=0,
         )  # fmt: skip
 
     def run(self) -> None:

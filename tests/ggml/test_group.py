@@ -154,7 +154,9 @@ def test_judge_finds_what_the_planner_does(
             if found is None or (found.clause == "C5" and outside(judge.run(trace), trace, found.step)):
                 continue
             also = pair.judge(trace).failed
-            assert found.clause[0] == "P" and also is not None and also.signature == found.signature, found
+            # of the scheduler only that a split may not have 31 inputs (F15)
+            known = found.clause[0] == "P" or "GGML_SCHED_MAX_SPLIT_INPUTS" in found.message
+            assert known and also is not None and also.signature == found.signature, found
 
 
 def outside(run: Run, trace: Trace, step: int) -> bool:

@@ -65,7 +65,8 @@ def test_a_run_that_died_is_left_out() -> None:
     with Worker(bundled("planted", covered=True)) as worker:
         worker.take_edges()
         assert edges_of(worker, LONG).any()
-        worker._landed = lambda flight: _dead(worker)  # type: ignore[method-assign]
+        landed = worker._landed
+        worker._landed = lambda flight: landed(flight) or _dead(worker)  # type: ignore[method-assign,assignment]
         worker.run(LONG)
         assert not worker.take_edges().any()
 
