@@ -15,7 +15,7 @@ from gallocheck.native.library import library_path
 from gallocheck.spec.clauses import select
 from rich.console import Console
 
-TIMES = 20  #: for the first defect of each clause, which every check relies on; the others a few times
+TIMES = 6  #: for the first defect of each clause, which every check relies on; the others a few times
 FIRST = {d.clause: d for d in reversed(DEFECTS)}
 EACH = pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: f"{d.number}-{d.clause}")
 

@@ -142,7 +142,7 @@ def test_schedulers_share_and_wait_for_each_other(group: Path) -> None:
     assert seen[3].generation == seen[0].generation + 1 and seen[3].asked[0] == (6400,)
 
 
-@pytest.mark.parametrize(("profile", "traces"), [("pair", 300), ("sched", 200)])
+@pytest.mark.parametrize(("profile", "traces"), [("pair", 200), ("sched", 150)])
 def test_judge_finds_what_the_planner_does(
     group: Path, resizable: Path, profile: Profile, traces: int
 ) -> None:
