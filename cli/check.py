@@ -53,7 +53,6 @@ def run(
     with (
         Judge(target.library, defect) as judge,
         base_of(console, target, source, expected, baseline) as base,
-        Lanes(target.library, defect) as lanes,
     ):
         if baseline is not None:
             known = ExpectedList([], KNOWN, AS_BASELINE)
@@ -68,11 +67,13 @@ def run(
             return 3
         gone = stale_entries(known, judge) if not clauses else []
         only = frozenset(c.id for c in rows) if clauses else None
-        hunt = Hunt(
-            judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base,
-            lanes=lanes if any(c.letter in IN_LOCKSTEP for c in rows) else None,
-        )  # fmt: skip
-        result = watch(console, hunt, seconds, traces)
+        many = any(c.letter in IN_LOCKSTEP for c in rows)
+        with Lanes(target.library, defect) if many else nullcontext() as lanes:
+            hunt = Hunt(
+                judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base,
+                lanes=lanes,
+            )  # fmt: skip
+            result = watch(console, hunt, seconds, traces)
     print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
     return conclude(console, rows, result, gone)

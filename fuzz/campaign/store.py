@@ -11,7 +11,6 @@ had been committed; the rest is run again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from ..folder_lock import locked
 from . import corpus, findings
 from .errors import CampaignError
 from .findings import Sample
@@ -55,7 +55,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / NAME
-        self.lock = _locked(folder)
+        self.lock = locked(folder, CampaignError, "a campaign", "campaign", "--corpus")
         try:
             with self.said():
                 self.db = sqlite3.connect(self.path, isolation_level=None)
@@ -297,22 +297,3 @@ class Store:
 
     def points(self) -> list[Point]:
         return [Point(*row) for row in self.rows("select * from points order by at_s")]
-
-
-def _locked(folder: Path) -> int:
-    """A descriptor that holds the folder's lock. It goes with the process, however that ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise CampaignError(
-            f"{folder} cannot hold a campaign ({error.strerror}): name another folder with --corpus."
-        ) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise CampaignError(
-            f"{folder} is in use by another campaign: wait for it, or name another folder with --corpus."
-        ) from None
-    return lock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ..campaign.findings import encode
+from ..folder_lock import locked
 from ..verdict import Verdict
 from .errors import MutantsError
 from .trial import Outcome
@@ -48,7 +48,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / NAME
-        self.lock = _locked(folder)
+        self.lock = locked(folder, MutantsError, "mutants", "gallocheck", "--out")
         try:
             with self._said():
                 self.db = sqlite3.connect(self.path, isolation_level=None)
@@ -138,22 +138,3 @@ class Store:
 
 def _verdict(text: str | None) -> Verdict | None:
     return msgspec.json.decode(text, type=Verdict) if text else None
-
-
-def _locked(folder: Path) -> int:
-    """A descriptor that holds the folder's lock. It goes with the process, however that ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise MutantsError(
-            f"{folder} cannot hold mutants ({error.strerror}): name another folder with --out."
-        ) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise MutantsError(
-            f"{folder} is in use by another gallocheck: wait for it, or name another folder with --out."
-        ) from None
-    return lock
