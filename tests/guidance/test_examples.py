@@ -144,6 +144,18 @@ def test_stateful_tests_replay_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tuple(Machine.done) == TRACE.ops
 
 
+#: without Hypothesis's shrinking, which may take five minutes of what a campaign has shrunk before
+CASE = """
+from gallocheck.fuzz.examples import whole_check
+from hypothesis import Phase, settings
+
+test_it = whole_check
+attribute = "_hypothesis_internal_use_settings"
+phases = [Phase.explicit, Phase.reuse, Phase.generate]
+setattr(test_it, attribute, settings(getattr(test_it, attribute), phases=phases))
+"""
+
+
 def test_a_campaign_fills_the_database(tmp_path: Path) -> None:
     """A finding of `gallocheck fuzz` is the first example of the next run of the whole check, and fails it."""
     done = run(tmp_path, "fuzz", "--defect", "1", "--seed", "5", "--until-failure", "--jobs", "1", "--time", "60s",
@@ -152,7 +164,7 @@ def test_a_campaign_fills_the_database(tmp_path: Path) -> None:
     assert "in .hypothesis" in done.stdout
     found = [json.loads(p.read_text())["clause"] for p in (tmp_path / "findings").glob("*.json")]
     case = tmp_path / "test_it.py"
-    case.write_text("from gallocheck.fuzz.examples import whole_check\ntest_it = whole_check\n")
+    case.write_text(CASE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(case)]
     again = subprocess.run(
         command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=100
