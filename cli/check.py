@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,18 +18,18 @@ from rich.table import Table
 from rich.text import Text
 
 from ..fuzz import canary
-from ..fuzz.applies import NotApplicable, applies
+from ..fuzz.applies import NotApplicable, applies, declared
+from ..fuzz.baseline import base_of
 from ..fuzz.batch.engine import IN_LOCKSTEP, Lanes
-from ..fuzz.expected import AS_BASELINE, KNOWN, PINNED, ExpectedList, for_subject
+from ..fuzz.expected import AS_BASELINE, KNOWN, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import ReplayError, load
-from ..fuzz.subjects import VARIANT, Subject
-from ..fuzz.words import count, describe_op, describe_trace
-from ..model.records import Cap
-from ..native.trees import TreeError
-from ..spec.clauses import CLAUSES, Clause, clause, select
-from .target import find
+from ..fuzz.subjects import how_to_name
+from ..fuzz.telling import headline, story
+from ..fuzz.words import count
+from ..spec.clauses import CLAUSES, Clause, select
+from .target import find, saying
 
 
 def run(
@@ -52,7 +52,7 @@ def run(
     check_writable(out)
     with (
         Judge(target.library, defect) as judge,
-        base_of(console, target, source, expected, baseline) as base,
+        base_of(target, source, expected, baseline, saying(console)) as base,
     ):
         if baseline is not None:
             known = ExpectedList([], KNOWN, AS_BASELINE)
@@ -61,7 +61,7 @@ def run(
         rows = [c for c in wanted if applies(c.id, judge.caps)]
         check_applies(clauses, rows, target.name)
         console.print(f"subject   {target.name}: {judge.describe}", markup=False)
-        console.print(f"declares  {capabilities(judge.caps)}")
+        console.print(f"declares  {declared(judge.caps)}")
         console.print(f"seed      {seed}")
         if not canaries(console, rows):
             return 3
@@ -77,32 +77,6 @@ def run(
     print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
     return conclude(console, rows, result, gone)
-
-
-def base_of(
-    console: Console, target: Subject, source: Path | None, expected: Path | None, baseline: Path | None
-) -> AbstractContextManager[Judge | None]:
-    """The tree that runs beside the subject: the baseline, or the pinned release beside a tree that is
-    expected to fail as it does; else nothing.
-
-    Raises NotApplicable without it: its failures would hide new ones.
-    """
-    if baseline is not None:
-        if expected is not None or target.name not in VARIANT:
-            raise NotApplicable(
-                "--baseline goes with --subject ggml (or ggml-resizable, ggml-group) and without --expected:"
-                " what fails in the baseline too is expected."
-            )
-        return Judge(find(console, target.name, None if baseline == PINNED else baseline, 0).library)
-    if source is None or expected != PINNED:
-        return nullcontext()
-    try:
-        return Judge(find(console, target.name, None, 0).library)
-    except TreeError:
-        raise NotApplicable(
-            "--expected pinned runs the pinned release beside the tree, and it could not be fetched or built;"
-            " leave --expected out, or name the file of a list."
-        ) from None
 
 
 def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
@@ -125,17 +99,6 @@ def check_writable(folder: Path, what: str = "replay files", option: str = "--ou
         raise ReplayError(
             f"{folder} cannot hold {what} ({there} is no folder to write to); name another with {option}."
         ) from None
-
-
-def how_to_name(subject: str, source: Path | None, defect: int) -> str:
-    """The options that name this subject to another command."""
-    if defect:
-        return f" --defect {defect}"
-    return f" --subject {subject}" + (f" --source {source}" if source else "")
-
-
-def capabilities(caps: Cap) -> str:
-    return " ".join(c.name.lower().replace("_", "-") for c in Cap if caps & c and c.name)
 
 
 def canaries(console: Console, rows: list[Clause]) -> bool:
@@ -208,26 +171,10 @@ def print_findings(console: Console, result: Result, options: str) -> None:
 
 def print_finding(console: Console, finding: Finding, options: str) -> None:
     """The story of one failure: clause, what happened, the shrunk sequence, how to replay it."""
-    v = finding.verdict
-    head = f"{v.clause} is broken" if v.sort == "broken" else "model and subject differ, no clause decides"
-    console.print(f"\n[bold red]{head}[/bold red] at operation {v.step}: {escape(v.message)}")
-    if v.sort == "broken":
-        console.print(f"  {v.clause} {clause(v.clause).title}: {clause(v.clause).statement}", markup=False)
-    if v.expected or v.seen:
-        console.print(f"  expected {v.expected}\n  seen     {v.seen}", markup=False)
-    console.print(describe_trace(finding.trace), markup=False)
-    if v.step < len(finding.trace.ops):
-        console.print(f"  <- here: {describe_op(finding.trace.ops[v.step], finding.trace)}", markup=False)
-    if finding.like:
-        beside = "the baseline" if finding.like == AS_BASELINE else "the pinned release"
-        looks = "" if finding.like == AS_BASELINE else f"it looks like {finding.like.id}, but "
-        console.print(f"  ({looks}{beside} does not fail here)")
-    if not finding.confirmed:
-        console.print(
-            "  (it did not show again in a new process: the subject's behaviour depends on its past)"
-        )
-    if finding.path:
-        console.print(f"  replay: gallocheck replay {finding.path}{options}", markup=False)
+    head, how = headline(finding)
+    console.print(f"\n[bold red]{head}[/bold red] {escape(how)}")
+    for part in story(finding, options):
+        console.print(part, markup=False)
 
 
 def print_table(console: Console, rows: list[Clause], result: Result) -> None:

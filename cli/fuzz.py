@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..fuzz.applies import applies
+from ..fuzz.applies import applies, declared
 from ..fuzz.campaign.cluster import Cluster
 from ..fuzz.campaign.display import Display, coverage, span
 from ..fuzz.campaign.local import Local, cores
@@ -25,10 +25,10 @@ from ..fuzz.campaign.work import BATCH_OPS
 from ..fuzz.examples import remember_all
 from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.judge import Judge
-from ..fuzz.subjects import Subject
+from ..fuzz.subjects import Subject, how_to_name
 from ..model.records import Cap
 from ..spec.clauses import CLAUSES, Clause
-from .check import canaries, capabilities, check_writable, how_to_name
+from .check import canaries, check_writable
 from .target import find
 
 
@@ -95,7 +95,7 @@ def begin(store: Store, target: Subject, describe: str, defect: int, seed: int |
 
 def greet(console: Console, target: Subject, describe: str, caps: Cap, seed: int, store: Store) -> None:
     console.print(f"subject   {target.name}: {describe}", markup=False)
-    console.print(f"declares  {capabilities(caps)}")
+    console.print(f"declares  {declared(caps)}")
     console.print(f"seed      {seed}")
     spent = store.counts.get("spent_ms", 0) / 1000
     how = f"goes on after {span(spent)}, {store.counts.get('batches', 0)} batches" if spent else "new"

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from ..fuzz.catalogue import DEFECTS
-from ..fuzz.subjects import Subject, UnknownSubject, bundled, resolve
+from ..fuzz import subjects
 
 
-def find(console: Console, subject: str, source: Path | None, defect: int, covered: bool = False) -> Subject:
+def saying(console: Console) -> Callable[[str], None]:
+    """Says what takes time."""
+    return lambda text: console.print(f"[dim]{escape(text)}[/dim]")
+
+
+def find(
+    console: Console, subject: str, source: Path | None, defect: int, covered: bool = False
+) -> subjects.Subject:
     """Finds or builds it, and says what takes time; `covered`: the build that counts edges.
     Raises UnknownSubject, TreeError."""
-    if defect and (subject != "bundled" or source):
-        raise UnknownSubject(
-            f"--defect {defect} is planted in the bundled allocator alone; leave --subject and --source out."
-        )
-    if defect:
-        if defect not in {d.number for d in DEFECTS}:
-            raise UnknownSubject(f"There is no planted defect {defect}; `gallocheck defects` lists them.")
-        return Subject("planted", bundled("planted", covered))
-    return resolve(
-        subject,
-        str(source) if source else None,
-        lambda text: console.print(f"[dim]{escape(text)}[/dim]"),
-        covered,
-    )
+    return subjects.find(subject, source, defect, saying(console), covered)

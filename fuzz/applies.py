@@ -29,6 +29,11 @@ class NotApplicable(ValueError):
     exit_code = 3
 
 
+def declared(caps: Cap) -> str:
+    """What a subject declares, in words: 'plan resizable sched'."""
+    return " ".join(c.name.lower().replace("_", "-") for c in Cap if caps & c and c.name)
+
+
 def applies(clause: str, caps: Cap) -> bool:
     """Whether a subject of these capabilities is held to the clause."""
     if not clause:

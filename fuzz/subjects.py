@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..native.library import library_path
 from ..native.trees import build, locate, pinned
+from .catalogue import DEFECTS
 
 #: subjects made from a ggml tree, and the variant that each is (native/tree_build.py)
 VARIANT = {"ggml": "plain", "ggml-resizable": "resizable", "ggml-group": "group"}
@@ -25,6 +26,28 @@ class Subject:
     name: str
     library: str
     source: str = ""
+
+
+def find(
+    name: str, source: Path | None, defect: int, say: Callable[[str], None], covered: bool = False
+) -> Subject:
+    """As `resolve`, or the bundled allocator with a planted defect. Raises as `resolve` does."""
+    if not defect:
+        return resolve(name, str(source) if source else None, say, covered)
+    if name != "bundled" or source:
+        raise UnknownSubject(
+            f"--defect {defect} is planted in the bundled allocator alone; leave --subject and --source out."
+        )
+    if defect not in {d.number for d in DEFECTS}:
+        raise UnknownSubject(f"There is no planted defect {defect}; `gallocheck defects` lists them.")
+    return Subject("planted", bundled("planted", covered))
+
+
+def how_to_name(subject: str, source: Path | None, defect: int) -> str:
+    """The options that name this subject to a command; a space before each."""
+    if defect:
+        return f" --defect {defect}"
+    return f" --subject {subject}" + (f" --source {source}" if source else "")
 
 
 def resolve(name: str, source: str | None, say: Callable[[str], None], covered: bool = False) -> Subject:
