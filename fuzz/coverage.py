@@ -12,7 +12,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from .branches import Covered
+from ..spec.branches import Covered
 from .campaign.features import BRANCHES, EDGE_BITS, EDGES
 from .judge import Judge
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from .. import branches
+from ...spec import branches
 from .state import State
 
 LINE_S = 60.0  #: between two plain lines

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from gallocheck.fuzz import branches
-from gallocheck.fuzz.branches import Covered
 from gallocheck.fuzz.campaign.features import BRANCHES, EDGES, family_of
 from gallocheck.fuzz.coverage import Reached, edge_features
 from gallocheck.fuzz.found import draw, profiles_for
@@ -19,6 +17,8 @@ from gallocheck.model.records import BufferType, Flag, Graph, Kind, Op, Setup, T
 from gallocheck.model.stack import Stack
 from gallocheck.native.binding import Library
 from gallocheck.native.worker import Worker
+from gallocheck.spec import branches
+from gallocheck.spec.branches import Covered
 
 SHORT = Trace(Setup((BufferType(),), ((0,),)), (), (Op(Kind.NEW), Op(Kind.FREE)))
 GRAPH = Graph((Tensor(64, flags=Flag.LEAF | Flag.INPUT), Tensor(64, (0,), flags=Flag.OUTPUT)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sqlite3
 
-from gallocheck.fuzz import branches
 from gallocheck.fuzz.campaign import corpus, findings
 from gallocheck.fuzz.campaign.display import coverage, line
 from gallocheck.fuzz.campaign.features import BRANCHES, EDGES
@@ -16,6 +15,7 @@ from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.subjects import bundled
 from gallocheck.model.records import Trace
 from gallocheck.model.stack import Stack
+from gallocheck.spec import branches
 
 OPS, BATCH, PICKED = 3000, 500, 24
 

@@ -23,8 +23,8 @@ from ..model import domain
 from ..model.domain import Arm, Ints, Tree, Value
 
 FOLDER = Path(domain.__file__).resolve().parent
-#: not rules: the domains themselves, and what runs over Lanes alone
-_NOT_RULES = {"domain.py", "lanes.py", "terms.py", "lane_session.py", "device_memory.py"}
+#: not rules: the domains themselves
+_NOT_RULES = {"domain.py", "lanes.py", "terms.py"}
 _NAMES = {"ite", "choose", "switch"}
 _POSITIONS = hasattr(CodeType, "co_positions")  # Python 3.10 knows lines alone: branches of a line are one
 
@@ -35,6 +35,13 @@ class Site(NamedTuple):
     file: str
     line: int
     column: int
+
+
+class Way(NamedTuple):
+    """One way through a branch. `arm`: 1 where the condition holds, else 0; of a switch its key, -1: the other."""
+
+    site: Site
+    arm: int
 
 
 class Covered:
@@ -88,6 +95,12 @@ class Covered:
         found = {self.number(key) for key in self.taken}
         self.taken.clear()
         return {n for n in found if n is not None}
+
+    def ways(self) -> set[Way]:
+        """As `take`, by place."""
+        found = [(site(self.codes[code], instruction), arm) for code, instruction, arm in self.taken]
+        self.taken.clear()
+        return {Way(at, arm) for at, arm in found if at is not None}
 
     def number(self, key: tuple[int, int, int]) -> int | None:
         """None: of no rule of the model's."""
