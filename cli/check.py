@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -24,7 +23,7 @@ from ..fuzz.batch.engine import IN_LOCKSTEP, Lanes
 from ..fuzz.expected import AS_BASELINE, KNOWN, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
-from ..fuzz.replay import ReplayError, load
+from ..fuzz.replay import check_writable, load
 from ..fuzz.subjects import how_to_name
 from ..fuzz.telling import headline, story
 from ..fuzz.words import count
@@ -87,18 +86,6 @@ def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
                 f"Clause {name.strip().upper()} does not apply to what the subject {subject} declares;"
                 " name another clause or subject."
             )
-
-
-def check_writable(folder: Path, what: str = "replay files", option: str = "--out") -> None:
-    """What is found must have a place before anything runs. Raises ReplayError."""
-    there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
-    try:
-        with tempfile.TemporaryDirectory(prefix=".gallocheck-", dir=there):
-            pass
-    except OSError:
-        raise ReplayError(
-            f"{folder} cannot hold {what} ({there} is no folder to write to); name another with {option}."
-        ) from None
 
 
 def canaries(console: Console, rows: list[Clause]) -> bool:

@@ -25,10 +25,11 @@ from ..fuzz.campaign.work import BATCH_OPS
 from ..fuzz.examples import remember_all
 from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.judge import Judge
+from ..fuzz.replay import check_writable
 from ..fuzz.subjects import Subject, how_to_name
 from ..model.records import Cap
 from ..spec.clauses import CLAUSES, Clause
-from .check import canaries, check_writable
+from .check import canaries
 from .target import find
 
 

@@ -14,8 +14,7 @@ from ..fuzz.history.catalogue import Catalogue, Fault, catalogue
 from ..fuzz.history.releases import judges
 from ..fuzz.history.results import Results
 from ..fuzz.history.seek import Outcome, seek
-from ..fuzz.replay import save
-from .check import check_writable
+from ..fuzz.replay import check_writable, save
 
 SHRINK_S = 10.0
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..fuzz.applies import NotApplicable
 from ..fuzz.campaign.errors import CampaignError
+from ..fuzz.duration import BadDuration, seconds
 from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
 from ..fuzz.history.catalogue import CatalogueError, UnknownFault
@@ -22,7 +23,6 @@ from ..native.trees import TreeError
 from ..native.worker import SubjectError
 from ..scenario.report import UnknownScenario
 from ..spec.clauses import NotProved, UnknownClause
-from .duration import BadDuration, seconds
 
 app = typer.Typer(
     help="Decides whether a graph allocator may be trusted with a GPU's memory.",

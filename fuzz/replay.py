@@ -109,6 +109,18 @@ def save(replay: Replay, path: str | os.PathLike[str]) -> None:
             os.unlink(temporary)
 
 
+def check_writable(folder: Path, what: str = "replay files", option: str = "--out") -> None:
+    """What is found must have a place before anything runs. Raises ReplayError."""
+    there = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".gallocheck-", dir=there):
+            pass
+    except OSError:
+        raise ReplayError(
+            f"{folder} cannot hold {what} ({there} is no folder to write to); name another with {option}."
+        ) from None
+
+
 def load(path: str | os.PathLike[str]) -> Replay:
     """Reads a replay file. Raises ReplayError, one sentence, where it cannot be used."""
     return decode(_read(Path(path)), os.fspath(path))

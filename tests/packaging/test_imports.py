@@ -18,6 +18,7 @@ BELOW = {
     "fuzz": {"model", "spec", "native"},
     "scenario": {"model", "native"},
     "cli": {"model", "spec", "native", "fuzz", "scenario"},
+    "suite": {"model", "spec", "native", "fuzz"},
 }
 #: what each room may use beside the standard library
 OUTSIDE = {
@@ -27,6 +28,7 @@ OUTSIDE = {
     "fuzz": {"msgspec", "hypothesis", "numpy", "rich", "distributed"},
     "scenario": {"matplotlib"},
     "cli": {"typer", "rich"},
+    "suite": {"msgspec", "pytest"},
 }
 FILES = sorted(p for room in BELOW for p in (ROOT / room).rglob("*.py"))
 
