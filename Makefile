@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SOURCES := $(shell find package model spec native fuzz scenario cli suite \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
+SOURCES := $(shell find package model spec native fuzz scenario report cli suite \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
 
 .PHONY: bench check test lint native-test gpu-check ptx clean
 

@@ -1,0 +1,183 @@
+"""One plan as a picture: x is the graph's tensors in execution order, y offsets, a rectangle a tensor's life.
+
+plan_picture(bound, setup, asked)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model.records import Setup
+from ..spec.lifetimes import FOREVER, Life, lives
+from .drawing import Picture
+from .placed import Bound, State, Wrong, conflicting, described
+from .units import amount, exact
+
+LEFT, RIGHT, HEAD, FOOT, ROOM, GAP = 104, 14, 24, 44, 170, 26  #: pixels
+LEGEND = {"live": "needed", "output": "output, kept", "view": "view", "wrong": "bytes that conflict",
+          "peak": "peak", "least": "lower bound: the largest live set"}  # fmt: skip
+
+
+def plan_picture(
+    bound: Bound,
+    setup: Setup,
+    asked: Sequence[Sequence[int]],
+    name: str = "plan",
+    least: Sequence[int] | None = None,
+) -> str:
+    """One SVG text. `asked`: bytes of each chunk, by type (() where nothing is reserved). `least`: by type, a
+    lower bound of its bytes, drawn where the type has one chunk."""
+    return _Drawing(bound, setup, asked, name, least).all()
+
+
+class _Drawing:
+    """The picture under way: a room for each chunk that has tensors."""
+
+    def __init__(
+        self,
+        bound: Bound,
+        setup: Setup,
+        asked: Sequence[Sequence[int]],
+        name: str,
+        least: Sequence[int] | None,
+    ) -> None:
+        self.bound, self.least, self.asked = bound, least, asked
+        self.tensors = bound.graph.tensors
+        self.alive = lives(bound.graph)
+        self.wrong = [w for w, _ in conflicting(bound, setup, asked)]
+        placed = [
+            (p, t) for p, t in zip(bound.places, self.tensors, strict=True) if p.type >= 0 and t.alloc_size
+        ]
+        self.rooms = sorted({(p.type, p.chunk) for p, _ in placed})
+        self.tops = {
+            room: max(
+                [self.have(room), *(p.offset + t.alloc_size for p, t in placed if (p.type, p.chunk) == room)]
+            )
+            for room in self.rooms
+        }
+        n = len(self.tensors) + 1
+        self.column = max(16.0, min(64.0, 900 / n))
+        self.width = LEFT + n * self.column + RIGHT
+        self.pic = Picture(
+            name, f"plan of graph {bound.number}: {len(placed)} tensors in {len(self.rooms)} chunks"
+        )
+        self.used: list[str] = []
+
+    def have(self, room: tuple[int, int]) -> int:
+        """Bytes of the chunk."""
+        kind, chunk = room
+        chunks = self.asked[kind] if kind < len(self.asked) else ()
+        return chunks[chunk] if 0 <= chunk < len(chunks) else 0
+
+    def x(self, step: int) -> float:
+        """Where tensor `step` begins; -1: before them all."""
+        return LEFT + (step + 1) * self.column
+
+    def all(self) -> str:
+        y = float(HEAD)
+        for room in self.rooms:
+            self.room(room, y + ROOM)
+            y += ROOM + GAP
+        y += 2
+        self.pic.group("asked")
+        self.pic.text((self.x(-1) + self.column / 2, y), "start", "small soft", "middle")
+        for i, t in enumerate(self.tensors):
+            if self.column >= 22 or i % 2 == 0:
+                self.pic.text(
+                    (self.x(i) + self.column / 2, y),
+                    f"t{i}",
+                    "small" if not t.leaf else "small soft",
+                    "middle",
+                )
+        return self.pic.done(max(self.width, 340), self.legend(y + 24) + 10)
+
+    def room(self, room: tuple[int, int], floor: float) -> None:
+        """One chunk: its tensors between its floor and its end."""
+        kind, chunk = room
+        self.pic.group("chunk", type=kind, chunk=chunk)
+        step = (ROOM - 8) / max(1, self.tops[room])
+        end = self.x(len(self.tensors))
+        self.pic.text((4, floor - ROOM + 18), f"type {kind}", "head")
+        self.pic.text((4, floor - ROOM + 32), f"chunk {chunk}", "soft small")
+        self.pic.line((LEFT, floor), (end, floor), "axis")
+        self.pic.text((LEFT - 6, floor + 3), "0 B", "soft small", "end")
+        order = sorted(self.alive, key=lambda i: self.alive[i].end == FOREVER)
+        for i in order:
+            place = self.bound.places[i]
+            if (place.type, place.chunk) == room and self.tensors[i].alloc_size:
+                self.tensor(i, self.alive[i], floor, step)
+        for i, t in enumerate(self.tensors):
+            place = self.bound.places[i]
+            if t.view and (place.type, place.chunk) == room and t.size:
+                self.note("view")
+                box = (self.x(i) + 3, floor - (place.offset + t.size) * step, self.column - 6, t.size * step)
+                self.pic.rect(box, "view", described(self.bound, i, "view", None))
+        for wrong in self.wrong:
+            if (wrong.type, wrong.chunk) == room:
+                self.conflict(wrong, floor, step)
+        have = self.have(room)
+        if have:
+            self.note("peak")
+            self.pic.line(
+                (LEFT, floor - have * step),
+                (end, floor - have * step),
+                "peak",
+                f"the chunk has {exact(have)}",
+            )
+            self.pic.text((LEFT - 6, floor - have * step + 3), amount(have), "small", "end")
+        if self.least is not None and sum(r[0] == kind for r in self.rooms) == 1 and self.least[kind]:
+            self.note("least")
+            y = floor - self.least[kind] * step
+            self.pic.line((LEFT, y), (end, y), "least", f"no plan needs less than {exact(self.least[kind])}")
+
+    def tensor(self, i: int, life: Life, floor: float, step: float) -> None:
+        t, place = self.tensors[i], self.bound.places[i]
+        kind: State = "output" if life.end == FOREVER else "live"
+        self.note(kind)
+        last = len(self.tensors) - 1 if life.end == FOREVER else life.end
+        left, right = self.x(life.start), self.x(last + 1)
+        high = max(2.0, t.alloc_size * step)
+        top = floor - (place.offset + t.alloc_size) * step
+        self.pic.rect((left + 1, top, right - left - 2, high), kind, described(self.bound, i, kind, life))
+        if high >= 10:
+            self.pic.text((left + 4, top + 10), f"t{i}", f"small name on-{kind}")
+
+    def conflict(self, wrong: Wrong, floor: float, step: float) -> None:
+        """Where two lives meet on the same bytes; the whole row where it is not two lives."""
+        self.note("wrong")
+        both = [
+            self.alive[i]
+            for i in self.alive
+            if self.bound.places[i].type == wrong.type and self.bound.places[i].chunk == wrong.chunk
+            and self.bound.places[i].offset < wrong.end
+            and wrong.begin < self.bound.places[i].offset + self.tensors[i].alloc_size
+        ]  # fmt: skip
+        shared = [
+            (max(a.start, b.start), min(a.end, b.end)) for k, a in enumerate(both) for b in both[k + 1 :]
+        ]
+        spans = [(s, e) for s, e in shared if s <= e] or [(life.start, life.end) for life in both]
+        for start, stop in spans:
+            left, right = self.x(start), self.x(min(stop, len(self.tensors) - 1) + 1)
+            high = max(2.0, (wrong.end - wrong.begin) * step)
+            self.pic.rect((left, floor - wrong.end * step, right - left, high), "wrong", wrong.words, "wrong")
+
+    def note(self, kind: str) -> None:
+        if kind not in self.used:
+            self.used.append(kind)
+
+    def legend(self, y: float) -> float:
+        self.pic.group("legend")
+        x, most = 4.0, max(self.width, 340.0)
+        for kind, words in LEGEND.items():
+            if kind not in self.used:
+                continue
+            length = 24 + 6.0 * len(words) + 14
+            if x + length > most and x > 4:
+                x, y = 4.0, y + 18
+            if kind in ("peak", "least"):
+                self.pic.line((x, y - 4), (x + 16, y - 4), kind)
+            else:
+                self.pic.rect((x, y - 9, 16, 10), kind, hatch="wrong" if kind == "wrong" else "")
+            self.pic.text((x + 21, y), words, "small")
+            x += length
+        return y
