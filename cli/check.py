@@ -27,6 +27,7 @@ from ..fuzz.replay import check_writable, load
 from ..fuzz.subjects import how_to_name
 from ..fuzz.telling import headline, story
 from ..fuzz.words import count
+from ..report.course import Course, subject_is
 from ..spec.clauses import CLAUSES, Clause, select
 from .target import find, saying
 
@@ -72,10 +73,21 @@ def run(
                 judge, seed, known=known, folder=out, only=only, version=version("gallocheck"), base=base,
                 lanes=lanes,
             )  # fmt: skip
-            result = watch(console, hunt, seconds, traces)
+            what = subject_is(subject, source, defect, target.name, judge.describe, judge.caps)
+            course = Course(out, rows, what, seed, version("gallocheck"), command())
+            course.record.canaries = len({c.id for c in rows})
+            result = watch(hunt, seconds, traces, course.note)
     print_findings(console, result, how_to_name(subject, source, defect))
     print_table(console, rows, result)
-    return conclude(console, rows, result, gone)
+    code = conclude(console, rows, result, gone)
+    course.end(result, gone)
+    console.print(f"[dim]the report as a page: gallocheck report {escape(str(out))}[/dim]")
+    return code
+
+
+def command() -> list[str]:
+    """The command line as it was given."""
+    return ["gallocheck", *sys.argv[1:]]
 
 
 def check_applies(named: list[str], rows: list[Clause], subject: str) -> None:
@@ -103,16 +115,25 @@ def canaries(console: Console, rows: list[Clause]) -> bool:
     return True
 
 
-def watch(console: Console, hunt: Hunt, seconds: float, traces: int | None) -> Result:
-    """The hunt with a live line; on no terminal, a plain line every 10 seconds."""
+def watch(hunt: Hunt, seconds: float, traces: int | None, note: Callable[[Result], None]) -> Result:
+    """The hunt with a live line; on no terminal, a plain line every 10 seconds. `note` is told how it stands."""
     if sys.stderr.isatty():
         with Live(
             Text("starting"), console=Console(stderr=True), refresh_per_second=4, transient=True
         ) as live:
-            return hunt.run(seconds, traces, progress=lambda r: live.update(Text(status(r, seconds, traces))))
-    return hunt.run(
-        seconds, traces, progress=every(10, lambda r: print(status(r, seconds, traces), file=sys.stderr))
-    )
+            return hunt.run(
+                seconds, traces, progress=both(note, lambda r: live.update(Text(status(r, seconds, traces))))
+            )
+    say = every(10, lambda r: print(status(r, seconds, traces), file=sys.stderr))
+    return hunt.run(seconds, traces, progress=both(note, say))
+
+
+def both(first: Callable[[Result], None], second: Callable[[Result], None]) -> Callable[[Result], None]:
+    def progress(result: Result) -> None:
+        first(result)
+        second(result)
+
+    return progress
 
 
 def every(period: float, say: Callable[[Result], None]) -> Callable[[Result], None]:

@@ -23,6 +23,7 @@ VARIABLE = "GALLOCHECK_CORPUS"
 DEFAULT = ("corpus", "findings")
 MOST = 60  #: of each folder: these are run each time
 DATABASE = "campaign.sqlite"
+RECORD = "check.json"  #: what a check leaves beside its replay files (report/record.py)
 
 
 class KeptError(ValueError):
@@ -53,7 +54,8 @@ def kept(most: int = MOST) -> list[Trace]:
 def of_folder(folder: Path) -> Iterator[Trace]:
     """The traces of one folder."""
     for path in sorted(folder.glob("*.json")):
-        yield replay.load(path).trace
+        if path.name != RECORD:
+            yield replay.load(path).trace
     if (folder / DATABASE).is_file():
         yield from _of_campaign(folder / DATABASE)
 
