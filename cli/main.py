@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..fuzz.applies import NotApplicable
 from ..fuzz.campaign.errors import CampaignError
+from ..fuzz.dump.lines import DumpError
 from ..fuzz.duration import BadDuration, seconds
 from ..fuzz.emit_checks import EmitError
 from ..fuzz.expected import ExpectedError
@@ -35,6 +36,7 @@ console = Console(highlight=False, soft_wrap=True)
 #: errors that are one sentence for the user, and their exit codes where they carry none
 SENTENCES = (
     CampaignError,
+    DumpError,
     EmitError,
     NotApplicable,
     ExpectedError,
@@ -225,8 +227,25 @@ def replay(
 
 
 @app.command()
+def plan(
+    file: Annotated[Path, typer.Argument(help="What native/hook/gallocheck_hook.c wrote (docs/plan.md).")],
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the plan that matters most into this SVG file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:
+    """Judge the plans and binds that somebody's real program made, by P, G and R12, without the program.
+
+    Exit 0: all hold; 1: a clause is broken; 2: bad input; 3: nothing could be judged.
+    """
+    from . import plan as job
+
+    raise typer.Exit(job.run(console, file, plot, as_json))
+
+
+@app.command()
 def explain(clause: Annotated[str, typer.Argument(help="A clause id, such as R6.")]) -> None:
-    """Print a clause: its statement, and where it is modelled, proven and checked."""
+    """Print a clause: its statement, why it exists, what is proved, and the shortest traces that are about it."""
     from . import explain as job
 
     raise typer.Exit(job.run(console, clause))

@@ -1,0 +1,8 @@
+"""Plans of somebody else's run: what native/hook/gallocheck_hook.c wrote down, read and judged.
+
+lines.py      the file's lines by schema
+books.py      who is alive: types, buffers, allocators, and where each tensor was bound last
+translate.py  a bound graph as spec/placement.py judges it
+judge.py      the findings, and how often each clause was exercised
+figures.py    what plans need, beside what none can do without
+"""

@@ -1,0 +1,230 @@
+"""The lines of a dump, by schema: bytes from a stranger's program, read and never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+VERSION = 1
+MOST_LINE = 256 << 20  #: bytes of a line; a longer one is no dump
+FORMAT = "gallocheck plan"
+NONE, GONE = -1, -2  #: in place of a buffer's number
+
+Count = Annotated[int, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=-2)]
+Spot = tuple[Number, Count, Count]  #: buffer, offset (an address where there is no buffer), bytes
+
+
+class _Line(Struct, tag_field="line", tag=str.lower, forbid_unknown_fields=True):
+    pass
+
+
+class Start(_Line):
+    format: str
+    version: int
+    process: int = 0
+
+
+class Type(_Line):
+    type: Count
+    name: str
+    alignment: Annotated[int, Meta(ge=1)]
+    max_size: Count
+
+
+class Allocator(_Line):
+    """A new allocator: the type of each slot; none where it was made before the hook looked."""
+
+    allocator: Count
+    types: list[Count]
+
+
+class Freed(_Line):
+    allocator: Count
+
+
+class Buffer(_Line):
+    """`allocator`: in whose call it was made, -1: in none's. `asked`, `size`: bytes."""
+
+    buffer: Count
+    type: Count
+    allocator: Annotated[int, Meta(ge=-1)]
+    asked: Count
+    size: Count
+    ok: bool
+
+
+class Free(_Line):
+    buffer: Count
+
+
+class TensorLine(Struct, forbid_unknown_fields=True):
+    """`at`: its address, which tells it from others. `inplace`: None where the tree does not say."""
+
+    at: Count
+    name: str
+    op: str
+    leaf: bool
+    bytes: Count
+    layout: str
+    src: list[Count]
+    input: bool = False
+    output: bool = False
+    inplace: bool | None = None
+    view: Count | None = None
+    offset: Count = 0
+
+
+class Graph(_Line):
+    graph: Count
+    nodes: Count
+    tensors: list[TensorLine]
+
+
+class Measure(_Line):
+    allocator: Count
+    graph: Count
+    sizes: list[Count]
+    slots: list[int]
+
+
+class Reserve(_Line):
+    allocator: Count
+    graph: Count
+    ok: bool
+    sizes: list[Count]
+    slots: list[int]
+
+
+class Bind(_Line):
+    """`places`: a spot a tensor, none where it failed. `before`: [tensor, buffer, offset] of those that had one.
+    `during`: the scheduler's computation that it is a part of, 0: none."""
+
+    allocator: Count
+    graph: Count
+    ok: bool
+    during: Count
+    sizes: list[Count]
+    places: list[Spot]
+    before: list[tuple[Count, Number, Count]]
+
+
+class Compute(_Line):
+    compute: Count
+    by: str
+    graph: Count
+    places: list[Spot]
+
+
+Line = Start | Type | Allocator | Freed | Buffer | Free | Graph | Measure | Reserve | Bind | Compute
+
+
+class DumpError(Exception):
+    """A dump cannot be used. The text is one sentence for people; exit code 2."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """`lines`: (line number in the file, line). `cut`: the last line is not whole, for the program was stopped."""
+
+    path: str
+    lines: tuple[tuple[int, Line], ...]
+    cut: bool
+
+
+_decoder = msgspec.json.Decoder(Line, strict=True)
+
+
+def read(path: Path) -> Dump:
+    """Reads a dump. Raises DumpError where it cannot be read, or is none. A last line that is cut off is left out."""
+    lines: list[tuple[int, Line]] = []
+    try:
+        with open(path, "rb") as file:
+            for number, raw in enumerate(_raw(file, path), 1):
+                if not raw.endswith(b"\n"):
+                    return _checked(path, lines, True)
+                lines.append((number, _decoded(path, number, raw)))
+    except OSError as e:
+        raise DumpError(f"{path} cannot be read: {e.strerror}.") from None
+    return _checked(path, lines, False)
+
+
+def _raw(file: object, path: Path) -> Iterator[bytes]:
+    while raw := file.readline(MOST_LINE + 1):  # type: ignore[attr-defined]
+        if len(raw) > MOST_LINE:
+            raise DumpError(
+                f"{path} is no dump of gallocheck's hook: it has a line of more than {MOST_LINE} bytes."
+            )
+        yield raw
+
+
+def _decoded(path: Path, number: int, raw: bytes) -> Line:
+    try:
+        line: Line = _decoder.decode(raw)
+    except msgspec.DecodeError as e:  # ValidationError is one
+        what = "is no dump of gallocheck's hook" if number == 1 else "is damaged"
+        raise DumpError(f"{path} {what}: line {number}: {e}.") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise DumpError(f"{path} is damaged: line {number} is no text.") from None
+    if isinstance(line, Start) and (line.format != FORMAT or line.version != VERSION):
+        raise DumpError(
+            f"{path} has format {line.format!r} of version {line.version}; this gallocheck reads {FORMAT!r} of"
+            f" version {VERSION}: take the hook that came with it."
+        )
+    return line
+
+
+def _checked(path: Path, lines: list[tuple[int, Line]], cut: bool) -> Dump:
+    """What refers to something must find it; else a later step would trip over it."""
+    if not lines or not isinstance(lines[0][1], Start):
+        raise DumpError(f"{path} is no dump of gallocheck's hook: it does not start with its first line.")
+    known: dict[str, set[int]] = {}
+    sizes: dict[int, int] = {}
+    for number, line in lines:
+        if isinstance(line, Start):
+            known, sizes = {"type": set(), "buffer": set(), "allocator": set(), "graph": set()}, {}
+            continue
+        fault = next(_faults(line, known, sizes), None)
+        if fault:
+            raise DumpError(f"{path} is damaged: line {number}: {fault}.")
+    return Dump(str(path), tuple(lines), cut)
+
+
+def _faults(line: Line, known: dict[str, set[int]], sizes: dict[int, int]) -> Iterator[str]:
+    for kind, own in (("type", Type), ("buffer", Buffer), ("allocator", Allocator), ("graph", Graph)):
+        number = getattr(line, kind, None)
+        if isinstance(line, own):
+            known[kind].add(getattr(line, kind))
+        elif number is not None and not (kind == "allocator" and number == -1) and number not in known[kind]:
+            yield f"{kind} {number} was not told of before"
+    if isinstance(line, Allocator) and not set(line.types) <= known["type"]:
+        yield "a type was not told of before"
+    if isinstance(line, Graph):
+        sizes[line.graph] = len(line.tensors)
+        yield from _graph_faults(line)
+    if isinstance(line, Bind | Compute):
+        want = sizes.get(line.graph, 0) if isinstance(line, Compute) or line.ok else 0
+        if len(line.places) != want:
+            yield f"there are {len(line.places)} places for {want} tensors"
+        if any(b >= 0 and b not in known["buffer"] for b, _, _ in line.places):
+            yield "a buffer was not told of before"
+    if isinstance(line, Bind):
+        for i, b, _ in line.before:
+            if i >= sizes.get(line.graph, 0) or (b >= 0 and b not in known["buffer"]):
+                yield f"what is said of tensor {i} before it was bound makes no sense"
+
+
+def _graph_faults(line: Graph) -> Iterator[str]:
+    n = len(line.tensors)
+    if line.nodes > n:
+        yield f"{line.nodes} nodes of {n} tensors"
+    for i, t in enumerate(line.tensors):
+        if any(s >= n for s in t.src) or (t.view is not None and (t.view >= n or t.view == i)):
+            yield f"tensor {i} names one that is not there"
