@@ -7,6 +7,8 @@ from ..native.worker import Death
 from .alloc import History, Past, special
 from .ledger import Ledger
 
+HUNG = "did not return"
+
 #: operations that must be a status whatever happens, and the clause that says so
 BY_KIND = {
     Kind.OWN: "R1",
@@ -23,7 +25,7 @@ def describe(death: Death) -> str:
     words = {
         "abort": "aborted",
         "fault": "touched memory that is not mapped",
-        "hang": "did not return",
+        "hang": HUNG,
         "memory": "took more and more memory",
     }
     how = words.get(death.kind, f"ended the process ({death.kind})")

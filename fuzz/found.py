@@ -6,16 +6,22 @@ A hunt (`gallocheck check`) and a campaign (`gallocheck fuzz`) do these the same
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..model.records import Cap, Trace
+from .deaths import HUNG
 from .generate import RandomDraw
 from .judge import Judge
 from .profiles import SOURCES
 from .replay import Replay
 from .shrink import shrink
 from .verdict import Verdict
+
+SOON_S = 0.2  #: a hang may be told after this, at the soonest
 
 
 class Small(NamedTuple):
@@ -58,11 +64,28 @@ def smallest(
         shown = verdict
         return True
 
-    small = shrink(trace, same, shrink_s)
-    again = [judge.judge(small, anew=True).failed for _ in range(2)]
-    confirmed = all(v is not None and v.signature == failed.signature for v in again)
+    def both(small: Trace) -> tuple[Verdict | None, bool]:
+        """How it fails in a new process, and whether twice alike."""
+        again = [judge.judge(small, anew=True).failed for _ in range(2)]
+        return again[0], all(v is not None and v.signature == failed.signature for v in again)
+
+    hung = HUNG in failed.message
+    with judge.hasty(_soon(judge, trace, failed)) if hung else nullcontext():
+        small = shrink(trace, same, shrink_s)
+    again, confirmed = both(small)
+    if hung and not confirmed:  # what was slow was taken for a hang
+        small = shrink(trace, same, shrink_s)
+        again, confirmed = both(small)
     # where a new process shows something else, it is still this that was found
-    return Small((again[0] if confirmed else None) or shown, small, confirmed)
+    return Small((again if confirmed else None) or shown, small, confirmed)
+
+
+def _soon(judge: Judge, trace: Trace, failed: Verdict) -> float:
+    """Seconds after which an operation of a trace that hangs may be taken to: many times what all before take.
+    To wait as long as usual for each smaller trace would leave time for few."""
+    begin = time.monotonic()
+    judge.run(replace(trace, ops=trace.ops[: failed.step]))
+    return max(SOON_S, 20 * (time.monotonic() - begin))
 
 
 def shape(trace: Trace) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from ..model.records import Cap, Trace
@@ -36,6 +38,16 @@ class Judge:
     def run(self, trace: Trace, anew: bool = False) -> Run:
         """What the subject shows; `anew`: in a process that has run nothing before."""
         return self.worker.run(trace, fresh=anew)
+
+    @contextmanager
+    def hasty(self, seconds: float) -> Iterator[None]:
+        """Meanwhile an operation hangs after so many seconds, where it does not sooner."""
+        before = self.worker.timeout
+        self.worker.timeout = min(seconds, before)
+        try:
+            yield
+        finally:
+            self.worker.timeout = before
 
     def judge(self, trace: Trace, anew: bool = False) -> Report:
         """Runs and judges; the report's verdicts are in the order of the trace."""

@@ -20,14 +20,17 @@ from .simpler import (
     plainer_tensors,
     without_graphs,
     without_operations,
+    without_pairs,
     without_tensors,
 )
-from .simpler_setup import lower_values, plainer_layers, smaller_setup
+from .simpler_setup import lower_operations, lower_values, plainer_layers, smaller_setup
 
 PASSES: tuple[Pass, ...] = (
     without_operations,
+    without_pairs,
     plainer_layers,
     without_graphs,
+    lower_operations,
     without_tensors,
     smaller_setup,
     plainer_operations,

@@ -8,7 +8,7 @@ has become smaller meanwhile. Edits may give illegal traces; the shrinker drops 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from ..model.records import (
     Tensor,
     Trace,
 )
-from .legal import CONTEXT_KINDS, GRAPH_KINDS, SLOT_KINDS
+from .legal import CONTEXT_KINDS, GRAPH_KINDS, POOL_KINDS, SLOT_KINDS
 
 Edit = Callable[[Trace], "Trace | None"]
 Edits = Generator[Edit, "bool | None", None]  #: is sent whether the edit was kept
@@ -38,14 +38,58 @@ def put(items: tuple[Item, ...], i: int, item: Item) -> tuple[Item, ...]:
     return (*items[:i], item, *items[i + 1 :])
 
 
+def _blocks(n: int) -> Iterator[tuple[int, int]]:
+    """(begin, end) of blocks of n things: large ones first, from the end."""
+    size = n
+    while size:
+        for end in range(n, 0, -size):
+            yield max(0, end - size), end
+        size //= 2
+
+
 def without_operations(trace: Trace) -> Edits:
     """Blocks of operations go, large ones first, from the end."""
-    size = len(trace.ops)
-    while size:
-        for end in range(len(trace.ops), 0, -size):
-            begin = max(0, end - size)
-            yield lambda t, a=begin, b=end: replace(t, ops=t.ops[:a] + t.ops[b:])  # type: ignore[misc]
-        size //= 2
+    for begin, end in _blocks(len(trace.ops)):
+        yield lambda t, a=begin, b=end: replace(t, ops=t.ops[:a] + t.ops[b:])  # type: ignore[misc]
+
+
+#: what one operation begins another ends: where one goes alone, the other is misuse
+_ENDS = {
+    Kind.FREE: Kind.NEW,
+    Kind.POOL_FREE: Kind.POOL_ALLOC,
+    Kind.CAPTURE_END: Kind.CAPTURE_BEGIN,
+    Kind.CTX_CLOSE: Kind.CTX_OPEN,
+    Kind.SLOT_LEAVE: Kind.SLOT_ENTER,
+}
+
+
+def _pairs(trace: Trace) -> list[tuple[int, int]]:
+    """(where it begins, where it ends), of what the operations begin and end again, the last to end last."""
+    begun: dict[tuple[Kind, int, int], list[int]] = {}
+    pairs = []
+    for at, op in enumerate(trace.ops):
+        place = op.other if op.kind in POOL_KINDS else 0
+        if op.kind in _ENDS:
+            before = begun.get((_ENDS[op.kind], op.alloc, place))
+            if before:
+                pairs.append((before.pop(), at))
+        else:
+            begun.setdefault((op.kind, op.alloc, place), []).append(at)
+    return pairs
+
+
+def without_pairs(trace: Trace) -> Edits:
+    """Operations go together with those that end them."""
+
+    def edit(t: Trace, begin: int, end: int) -> Trace | None:
+        pairs = _pairs(t)
+        gone = {at for pair in pairs[begin:end] for at in pair}
+        if end > len(pairs):
+            return None
+        return replace(t, ops=tuple(op for at, op in enumerate(t.ops) if at not in gone))
+
+    for begin, end in _blocks(len(_pairs(trace))):
+        yield lambda t, a=begin, b=end: edit(t, a, b)  # type: ignore[misc]
 
 
 def _without_graph(trace: Trace, g: int) -> Trace | None:
@@ -71,30 +115,46 @@ def without_graphs(trace: Trace) -> Edits:
             )
 
 
-def _without_tensor(graph: Graph, i: int, rewire: bool) -> Graph | None:
-    """Tensor i goes; who read it reads its first source (`rewire`), or nothing in its place."""
-    if i >= len(graph.tensors):
+def _without_tensors(graph: Graph, begin: int, end: int, rewire: bool) -> Graph | None:
+    """Tensors begin to end - 1 go; who read one reads what it read first (`rewire`), or nothing in its place."""
+    tensors = graph.tensors
+    if end > len(tensors):
         return None
-    gone = graph.tensors[i]
-    heir = gone.src[0] if gone.src and rewire else None
+
+    def heir(s: int) -> int | None:
+        """What is read in place of s, by its new number."""
+        while begin <= s < end:
+            if not (rewire and tensors[s].src):
+                return None
+            s = tensors[s].src[0]
+        return s if s < begin else s - (end - begin)
 
     def moved(t: Tensor) -> Tensor:
-        kept = [heir if s == i else s for s in t.src]
-        src = tuple(s - (s > i) for s in kept if s is not None)
-        view, offset = t.view_src, t.view_offs
-        if view == i:
-            view, offset = (heir, offset) if heir is not None else (-1, 0)
-        return replace(t, src=src, view_src=view - (view > i), view_offs=offset)
+        src = tuple(h for s in t.src if (h := heir(s)) is not None)
+        view = heir(t.view_src) if t.view else None
+        return replace(
+            t, src=src, view_src=-1 if view is None else view, view_offs=0 if view is None else t.view_offs
+        )
 
-    return Graph(graph.tensors[:i] + tuple(map(moved, graph.tensors[i + 1 :])))
+    return Graph(tensors[:begin] + tuple(map(moved, tensors[end:])))
 
 
 def without_tensors(trace: Trace) -> Edits:
-    """Tensors go one by one, from the end, their readers rewired to a source or not."""
+    """Blocks of tensors go, in all graphs at once, then in each; their readers are rewired to a source or not."""
+    longest = max((len(graph.tensors) for graph in trace.graphs), default=0)
+    if len(trace.graphs) > 1:
+        for edit in _fewer(longest):
+            yield lambda t, e=edit: replace(t, graphs=tuple(e(g) or g for g in t.graphs))  # type: ignore[misc]
     for g, graph in enumerate(trace.graphs):
-        for i in reversed(range(len(graph.tensors))):
-            for rewire in (False, True):
-                yield _on_graph(g, lambda x, i=i, r=rewire: _without_tensor(x, i, r))  # type: ignore[misc]
+        for edit in _fewer(len(graph.tensors)):
+            yield _on_graph(g, edit)
+
+
+def _fewer(n: int) -> Iterator[Callable[[Graph], Graph | None]]:
+    """Edits of a graph of n tensors that take some of them away."""
+    for begin, end in _blocks(n):
+        for rewire in (False, True):
+            yield lambda graph, a=begin, b=end, r=rewire: _without_tensors(graph, a, b, r)  # type: ignore[misc]
 
 
 def _on_graph(g: int, change: Callable[[Graph], Graph | None]) -> Edit:

@@ -139,7 +139,7 @@ _SIMPLEST = {"alignment": 1, "max_size": SIZE_MAX, "granularity": 1, "capacity":
 
 
 def lower_values(trace: Trace) -> Edits:
-    """Capacities, the types' and contexts' numbers, and what operations are about become simple."""
+    """Capacities, the types' and contexts' numbers become simple."""
     for t, kind in enumerate(trace.setup.types):
         for name, simplest in _SIMPLEST.items():
             if getattr(kind, name) != simplest:
@@ -151,6 +151,10 @@ def lower_values(trace: Trace) -> Edits:
         for name in ("batch", "generation", "window", "nodes"):
             yield from descend(getattr(context, name), _number_of(i, name))
         yield from descend(context.cells // 8, lambda _, v, i=i: _number_of(i, "cells")(_, 8 * v))  # type: ignore[misc]
+
+
+def lower_operations(trace: Trace) -> Edits:
+    """The numbers that operations are about become simple."""
     for i, op in enumerate(trace.ops):
         if op.kind == Kind.CAPACITY and op.value != UNLIMITED:
             yield from descend(op.value, _of_op(i, "value"), (UNLIMITED,))

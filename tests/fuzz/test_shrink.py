@@ -210,3 +210,38 @@ def test_pools_stay_where_they_matter() -> None:
     small = shrink(everything(), guarded(fails))
     assert small.ops == (Op(Kind.POOL_ALLOC, value=300),)
     assert small.setup == Setup((BufferType(),), ((0,),), pool=PoolKind.VMM_POOL, pool_range=100)
+
+
+def test_what_ends_something_goes_with_what_began_it() -> None:
+    setup = Setup((BufferType(capacity=1 << 20),), ((0,),), pool=PoolKind.LEGACY_POOL)
+    takes = [Op(Kind.POOL_ALLOC, k % 2, value=k) for k in range(7)]
+    gives = [Op(Kind.POOL_FREE, k % 2) for k in (6, 5, 3, 4, 2, 0, 1)]
+
+    def fails(trace: Trace) -> bool:
+        out = [0, 0]
+        for op in trace.ops:
+            out[op.alloc] += 1 if op.kind == Kind.POOL_ALLOC else -1
+            if min(out) < 0:
+                return False
+        return out == [0, 0] and len(trace.ops) > 2
+
+    small = shrink(Trace(setup, (), (*takes, *gives)), guarded(fails))
+    assert [op.kind for op in small.ops] == 2 * [Kind.POOL_ALLOC] + 2 * [Kind.POOL_FREE]
+
+
+def test_long_graphs_of_one_length_become_short_together() -> None:
+    """In few tries: blocks of tensors go at once."""
+
+    def fails(trace: Trace) -> bool:
+        lengths = [len(graph.tensors) for graph in trace.graphs]
+        return len(lengths) == 2 and lengths[0] == lengths[1] and lengths[0] >= 3
+
+    graph = Graph(tuple(Tensor(8, (k - 1,) if k else ()) for k in range(200)))
+    reserves = tuple(Op(Kind.RESERVE, graph=g) for g in range(2))
+    trace = Trace(
+        Setup((BufferType(),), ((0,),)),
+        (graph, Graph((Tensor(16), *graph.tensors[1:]))),
+        (Op(Kind.NEW), *reserves),
+    )
+    small = shrink(trace, guarded(fails), most_tries=60)
+    assert [len(graph.tensors) for graph in small.graphs] == [3, 3]
