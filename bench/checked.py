@@ -26,7 +26,7 @@ from gallocheck.native.library import library_path
 from numpy.typing import NDArray
 
 HERE = Path(__file__).parent
-LANES, STEPS = 4096, 48
+LANES, STEPS = 8000, 48  # no power of two: rows that far apart would share lines of the cache
 PEER_SECONDS = 3.0
 Round = Callable[[], int]  #: does some work, returns how many operations that was
 

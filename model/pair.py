@@ -77,6 +77,7 @@ class Out(NamedTuple):
     allocations: Value  # device allocations tried
     touched: Value = False  # COMPUTE: ran on memory that is gone
     reason: Tree = (False,) * 4  # BORROW [bit of Shared]: what is missing (S4)
+    planned: Value = False  # RESERVE, ALLOC: the graph was planned, its plan is the role's from now on
 
     @property
     def ok(self) -> Value:
@@ -103,15 +104,8 @@ def by_role(d: Any, me: Tree, new: Tree, old: Tree) -> Tree:
     return tuple(d.ite(m, n, o) for m, n, o in zip(me, new, old, strict=True))
 
 
-def plans_anew(d: Any, kind: Value, plannable: Value, ready: Value, uses: Tree, by_sched: Value) -> Value:
-    """G4: an ALLOC by a plan that is not `ready` plans again where it may (one type, or a scheduler); a
-    RESERVE always does. `uses` is [type]."""
-    again = d.all(kind == Kind.ALLOC, d.inv(ready), may_plan(d, uses, by_sched))
-    return d.all(plannable, d.any(kind == Kind.RESERVE, again))
-
-
 def may_plan(d: Any, uses: Tree, by_sched: Value) -> Value:
-    """Whether an ALLOC may plan by itself."""
+    """G4: whether an ALLOC may plan by itself: it has one type, or is a scheduler's. `uses` is [type]."""
     return d.any(sum(d.ite(u, 1, 0) for u in uses) == 1, by_sched)
 
 

@@ -243,7 +243,7 @@ class Model(DeviceMemory):
             live, failed = d.all(live, d.inv(fail)), (*failed, fail)
         good = self.finish_shrink(s, me)._replace(ever=tuple(map(d.any, s.ever, me)))
         s = d.ite(live, good, self.after_failure(s, me))
-        return s, Out(d.ite(live, _DONE, _REFUSED), failed, tried)
+        return s, Out(d.ite(live, _DONE, _REFUSED), failed, tried, planned=True)
 
     def publish(self, s: State, me: Tree, op: RoleOp) -> State:
         d = self.d

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from . import oracle, planner
 from .counted import Apart, Counted
 from .domain import Ints
-from .pair import BORROWER, OWNER, Out, RoleOp, State, candidate, plans_anew
+from .pair import BORROWER, OWNER, Out, RoleOp, State, candidate
 from .records import (
     MAX_ALLOCS,
     MAX_CHUNKS,
@@ -180,14 +180,15 @@ class Session:
     def uses(self, a: Allocator) -> tuple[bool, ...]:
         return tuple(t in self.setup.configs[a.config] for t in range(len(self.used)))
 
-    def play(self, a: Allocator, op: RoleOp) -> tuple[Status, int]:
-        """Steps the pair's state with the devices as they are now; (status, allocations tried)."""
+    def play(self, a: Allocator, op: RoleOp) -> Out:
+        """Steps the pair's state with the devices as they are now."""
         state = self.present(a)
+        out: Out
         a.pair.state, out = self.model.step(state, op)
         self.last = Played(a.pair, state, op, a.pair.state, out)
         self.used = a.pair.state.used
         self.attempts.tried += int(out.allocations)
-        return Status(out.status), int(out.allocations)
+        return out
 
     def present(self, a: Allocator) -> State:
         """The state of the allocator's pair, with the devices as they are now."""
@@ -201,7 +202,8 @@ class Session:
 
     def simple(self, op: Op, a: Allocator) -> Observation:
         """Operations that name no graph and no other allocator."""
-        status, _ = self.play(a, RoleOp(op.kind, a.role, unchecked=bool(op.flags & OpFlag.UNCHECKED)))
+        out = self.play(a, RoleOp(op.kind, a.role, unchecked=bool(op.flags & OpFlag.UNCHECKED)))
+        status = Status(out.status)
         if op.kind == Kind.FREE:
             del self.allocs[op.alloc]
             return Observation(status, used=self.used)
@@ -223,7 +225,7 @@ class Session:
             return replace(self.look(op.alloc), status=Status.REFUSED, reason=missing)
         if other.sched != a.sched:
             return replace(self.look(op.alloc), status=Status.MISUSE)
-        status, _ = self.play(other, self.joining(a, other, missing))
+        status = Status(self.play(other, self.joining(a, other, missing)).status)
         if status == Status.DONE:
             a.pair, a.role = other.pair, BORROWER
         return replace(self.look(op.alloc), status=status, reason=missing)
@@ -251,16 +253,16 @@ class Session:
             return replace(self.look(op.alloc), status=Status.MISUSE)
         plan = self.plan(a.config, graph)
         ask = self.asked(op.kind, a, graph, plan)._replace(by_sched=bool(op.flags & OpFlag.BY_SCHED))
-        ready = ask.match and self.model.fits(a.pair.state, a.role)
-        status, tried = self.play(a, ask)
-        if plans_anew(Ints, op.kind, ask.plannable, ready, self.uses(a), ask.by_sched):
+        out = self.play(a, ask)
+        status = Status(out.status)
+        if out.planned:
             a.plan = graph
         if ask.by_sched:
             a.bound = None
         if op.kind == Kind.ALLOC and status == Status.DONE:
             assert plan is not None
             a.bound, a.places = graph, plan.places
-        seen = replace(self.look(op.alloc), status=status, allocations=tried)
+        seen = replace(self.look(op.alloc), status=status, allocations=int(out.allocations))
         if op.kind == Kind.MEASURE and plan:
             seen = replace(seen, measured=self.by_slot(a, [sum(chunks) for chunks in plan.need]))
         return seen

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...model.domain import Tree
 from ...model.lanes import Lanes, spread
-from ...model.pair import BORROWER, OWNER, Devices, RoleOp, State, candidate, plans_anew
+from ...model.pair import BORROWER, OWNER, Devices, RoleOp, State, candidate
 from ...model.records import Kind, Shared, Status
 from ...model.resizable import Model
 
@@ -119,7 +119,7 @@ class LaneSession:
             t = self.d.ite(o.does, t, s)
             status = np.where(o.does, status, np.where(here, _DONE, _MISUSE))
         self.keep(o.alloc, t)
-        self.note(o, s, here, status)
+        self.note(o, here, status, out.planned)
         if o.kind == Kind.FREE:
             gone = self.of_those(o, here)
             self.leave(o.alloc, gone)
@@ -153,15 +153,11 @@ class LaneSession:
             unchecked=self.no,
         )
 
-    def note(self, o: Order, s: State, here: Array, status: Array) -> None:
+    def note(self, o: Order, here: Array, status: Array, planned: Array) -> None:
         """Which plan and which bound graph the allocator has after it."""
         a, did = o.alloc, self.of_those(o, here)
         if o.kind in (Kind.RESERVE, Kind.ALLOC):
-            match = self.plan[a] == o.graph
-            fits = np.where(self.role[a] == OWNER, *(self.model.fits(s, r) for r in (OWNER, BORROWER)))
-            plannable, ready = self.plans[a].plannable[o.graph], self.d.all(match, fits)
-            makes = plans_anew(self.d, o.kind, plannable, ready, self.uses[a], self.no)
-            self.plan[a] = np.where(did & makes, o.graph, self.plan[a])
+            self.plan[a] = np.where(did & planned, o.graph, self.plan[a])
         if o.kind == Kind.ALLOC:
             self.bound[a] = np.where(did & (status == _DONE), o.graph, self.bound[a])
         if o.kind == Kind.REMAKE:

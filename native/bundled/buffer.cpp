@@ -45,11 +45,10 @@ bool make_part(const device & d, int ordinal, uint64_t asked, buffer & b) {
 }
 
 void free_part(const device & d, buffer & b) {
-    if (b.size > 0) {
-        must(d.api->mem_unmap(b.base, b.size));
-        must(d.api->mem_release(b.memory));
-        must(d.api->mem_address_free(b.base, range(d, b.size)));
-    }
+    if (b.size == 0) return;
+    must(d.api->mem_unmap(b.base, b.size));
+    must(d.api->mem_release(b.memory));
+    must(d.api->mem_address_free(b.base, range(d, b.size)));
     b = {};
 }
 
@@ -71,14 +70,14 @@ int device::on(int part) const {
 uint64_t entry::real_size(const device & d) const {
     uint64_t sum = 0;
     for (const uint64_t a : asked) {
-        sum += d.real(a);
+        if (a > 0) sum += d.real(a); // most are none, and a division is dear
     }
     return sum;
 }
 
 bool entry::fits(const device & d, const chunk_sizes & need) const {
     for (int c = 0; c < GC_MAX_CHUNKS; c++) {
-        if (need[c] > d.real(asked[c])) return false;
+        if (need[c] > asked[c] && need[c] > d.real(asked[c])) return false;
     }
     return true;
 }

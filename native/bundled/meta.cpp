@@ -25,7 +25,7 @@ bool make_buffer(const device & d, uint64_t asked, meta_buffer & b) {
 }
 
 void free_buffer(const device & d, meta_buffer & b) {
-    for (int j = 0; j < d.parts(); j++) {
+    for (int j = 0, n = d.parts(); j < n; j++) {
         free_part(d, b.part[j]);
     }
 }
