@@ -66,6 +66,11 @@ class Death:
     code: int = 0
     stderr: str = ""
 
+    @property
+    def from_outside(self) -> bool:
+        """It was killed, and not by us."""
+        return self.kind == "exit" and self.signal == "SIGKILL"
+
 
 @dataclass(slots=True)
 class Run:

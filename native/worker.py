@@ -6,7 +6,6 @@ import contextlib
 import json
 import mmap
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +34,7 @@ _BOOT = "import json, sys; sys.path[:], module, rest = json.loads(sys.argv[1]); 
 _FIRST_BLOCK = 1 << 20
 _LOOK_S = 0.2  # seconds between two looks at what takes its time
 MOST_MEMORY = 2 << 30  #: bytes of memory that a subject's process may come to have
+TRIES = 3  #: of what a killed process had to do
 MUCH_MEMORY = 1 << 28  #: one that hangs and has more than this has hung taking memory
 
 
@@ -153,19 +153,13 @@ class Worker:
         after `most` deaths, or one hang, no more: lanes above the last death show nothing then either."""
         self._settle()
         deaths: list[LaneDeath] = []
-        first = tries = 0
+        first = 0
         while first < len(block.job.ops):
             flight = JobFlight(block, first)
             self._launch(flight)
             self._settle()
             if flight.death is None:
                 break
-            if flight.death.death.signal == "SIGKILL" and flight.death.death.kind == "exit" and tries < 3:
-                first, tries = (
-                    flight.death.lane,
-                    tries + 1,
-                )  # killed from outside: it says nothing of the subject
-                continue
             deaths.append(flight.death)
             first = flight.death.lane + 1
             if len(deaths) == most or flight.death.death.kind == "hang":
@@ -247,7 +241,7 @@ class Worker:
                 reply = b""
         if not reply:
             ours.close()
-            raise SubjectError(f"{self.path}: the process that loads it was killed; start again.")
+            raise self._gone()
         self._child = Child.of(zygote.FORKED.unpack(reply)[0], ours)
         said = self._greet(ours, "died when asked what it is")
         self.capabilities = Cap(said["capabilities"])
@@ -273,25 +267,26 @@ class Worker:
             child.ask.send(zygote.SERVE_ASK.pack(flight.what, len(self._memory), flight.first))
 
     def _settle(self) -> None:
-        """Waits for the trace that runs, if one does, and keeps what was seen of it."""
-        flight, tries = self._flight, 0
+        """Waits for what runs, if anything does, and keeps what was seen of it. Where its process was killed
+        from outside, which says nothing of the subject, it is run again."""
+        flight = self._flight
         if flight is None:
             return
         death = self._landed(flight)
-        while flight.idle(self._memory):  # killed from outside: nothing was run
-            tries += 1
-            if tries == 3:
-                self._flight = None
-                raise SubjectError(f"{self.path} dies before it runs anything: {tail(self._errors)}")
+        for _ in range(TRIES - 1):
+            if not (flight.idle(self._memory) or (death is not None and death.from_outside)):
+                break
             self._launch(flight)
             death = self._landed(flight)
         self._flight = None
+        if flight.idle(self._memory):
+            raise SubjectError(f"{self.path} dies before it runs anything: {tail(self._errors)}")
         flight.land(self._memory, death)
         if self.edges and death is None:
             np.maximum(self._taken, self._counted, out=self._taken)
 
     def _landed(self, flight: Flight) -> Death | None:
-        """None when the trace came to its end."""
+        """None when it came to its end. Raises SubjectError where the process that forks was killed."""
         assert self._child is not None
         try:
             ended = self._await(self._child, flight)
@@ -301,7 +296,11 @@ class Worker:
             raise
         if ended == "done":
             return None
-        status, killed = self._reap(grace=2.0 if ended == "closed" else 0.0)
+        reaped = self._reap(grace=2.0 if ended == "closed" else 0.0)
+        if reaped is None:
+            self._flight = None
+            raise self._gone()
+        status, killed = reaped
         return death(status, "hang" if killed and ended == "closed" else ended, tail(self._errors))
 
     def _await(self, child: Child, flight: Flight) -> str:
@@ -320,8 +319,12 @@ class Worker:
                 return "memory"
         return "done" if child.answers() else "closed"
 
-    def _reap(self, grace: float) -> tuple[int, bool]:
-        """Ends the child, by force after `grace` seconds: (wait status, by force)."""
+    def _gone(self) -> SubjectError:
+        return SubjectError(f"{self.path}: the process that loads it was killed; start again.")
+
+    def _reap(self, grace: float) -> tuple[int, bool] | None:
+        """Ends the child, by force after `grace` seconds: (wait status, by force). None where the zygote was
+        killed: the child went with it."""
         child, self._child = self._child, None
         if child is None:
             return 0, False
@@ -331,8 +334,8 @@ class Worker:
             reply = receive(self._control)
         except OSError:
             reply = b""
-        if not reply:  # the zygote was killed from outside; the child went with it
-            return signal.SIGKILL, True
+        if not reply:
+            return None
         status, killed = zygote.REAPED.unpack(reply)
         return status, killed
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,6 +16,7 @@ from gallocheck.fuzz.batch.table import NO_LIMIT, hash_of_places, signed
 from gallocheck.fuzz.judge import Judge
 from gallocheck.model.records import UNLIMITED, Kind, Observation, Status, Trace
 from gallocheck.model.stack import Stack
+from gallocheck.native.flight import Flight
 from gallocheck.native.header import load
 from gallocheck.native.lane_job import Block, run_here
 from gallocheck.native.library import library_path
@@ -99,6 +103,40 @@ def test_a_worker_sees_what_a_call_sees() -> None:
         with Worker(library_path("bundled"), driver=driver) as worker:
             there, gone, deaths = worker.run_job(Block(compare.job(batch)))
             assert not deaths and np.array_equal(here, there) and np.array_equal(left, gone)
+
+
+class Disturbed(Worker):
+    """Its processes are killed from outside: the children soon after they start, so many times."""
+
+    kills = 0
+
+    def _launch(self, flight: Flight) -> None:
+        super()._launch(flight)
+        assert self._child is not None
+        if self.kills:
+            self.kills -= 1
+            while flight.idle(self._memory):
+                time.sleep(0.0002)
+            os.kill(self._child.process, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("defect", [0, 26])
+def test_a_lane_subject_killed_from_outside_is_no_finding(defect: int) -> None:
+    """It runs the lanes again; what it does die of counts as ever."""
+    block = Block(compare.job(draw_batch("killed", 400, 48)))
+    with Disturbed(PLANTED, defect, driver="light") as worker:
+        seen, left, deaths = worker.run_job(block)
+        expected = seen.copy(), left.copy()
+        assert bool(deaths) == bool(defect)
+        for kills in (1, 2):
+            worker.kills = kills
+            seen, left, again = worker.run_job(block)
+            assert worker.kills == 0
+            assert [d[:2] for d in again] == [d[:2] for d in deaths]
+            whole = np.arange(400) < (deaths[-1].lane if deaths else 400)
+            whole[[d.lane for d in deaths]] = False
+            assert np.array_equal(seen[..., whole], expected[0][..., whole])
+            assert np.array_equal(left[whole], expected[1][whole])
 
 
 def suspects(defect: int, batches: int = 20) -> Iterator[engine.Suspect]:

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gallocheck.model.records import Graph, Kind, Op, Place, Setup, Status, Tensor, Trace
+from gallocheck.native.child import Child
 from gallocheck.native.header import SubjectError
 from gallocheck.native.worker import LocalRunner, Worker
 
@@ -215,6 +217,47 @@ def test_a_child_killed_between_traces_is_no_verdict(worker: Worker) -> None:
     os.kill(worker._child.process, signal.SIGKILL)
     time.sleep(0.05)
     assert worker.run(toys.order(0)).death is None
+
+
+def kill_soon(process: int) -> threading.Timer:
+    timer = threading.Timer(0.05, os.kill, (process, signal.SIGKILL))
+    timer.start()
+    return timer
+
+
+def test_a_child_killed_at_work_is_no_verdict_and_its_trace_is_run_again(worker: Worker) -> None:
+    for trace in (toys.order(toys.SLOW), toys.order(toys.SLOW, ALLOC, COMPUTE)):
+        worker.run(toys.order(0))
+        assert worker._child is not None
+        before = worker._child.process
+        kill_soon(before)
+        run = worker.run(trace)
+        assert run.death is None and len(run.steps) == len(trace.ops) and worker._child.process != before
+    assert [seen.obs.status for seen in run.steps[3:]] == [Status.DONE, Status.DONE]
+
+
+def test_a_subject_that_is_killed_whenever_it_runs_does_die() -> None:
+    with Worker(toys.toy(), timeout=2.0) as worker:
+        killers = []
+        forked = worker._fork
+
+        def fork() -> Child:
+            killers.append(kill_soon(forked().process))
+            assert worker._child is not None
+            return worker._child
+
+        worker._drop()
+        worker._fork = fork  # type: ignore[method-assign]
+        death = worker.run(toys.order(toys.SLOW)).death
+        assert death is not None and death.from_outside and len(killers) == 3
+
+
+def test_where_the_process_that_forks_is_killed_nothing_is_said_of_the_subject() -> None:
+    with Worker(toys.toy(), timeout=2.0) as worker:
+        kill_soon(worker._zygote.pid)
+        for trace in (toys.order(toys.SLOW), toys.order(0)):
+            with pytest.raises(SubjectError, match="the process that loads it was killed"):
+                worker.run(trace)
 
 
 def test_bad_libraries_are_one_sentence() -> None:
