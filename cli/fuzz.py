@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -28,8 +29,10 @@ from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
 from ..fuzz.subjects import Subject, how_to_name
 from ..model.records import Cap
+from ..report.campaign import latest
+from ..report.course import subject_is
 from ..spec.clauses import CLAUSES, Clause
-from .check import canaries
+from .check import canaries, command
 from .target import find
 
 
@@ -59,6 +62,7 @@ def run(
         seed = begin(store, target, describe, defect, seed, ops or BATCH_OPS)
         known = for_subject(target.name, describe, None, source is not None)
         rows = [c for c in CLAUSES if applies(c.id, caps)]
+        store.remember(latest(command(), subject_is(subject, source, defect, target.name, describe, caps), out))
         greet(console, target, describe, caps, seed, store)
         if not store.counts.get("canaries"):
             if not canaries(console, rows):
@@ -72,7 +76,9 @@ def run(
             campaign = Campaign(store, workers, plan)
             whole = campaign.run(display.show, lambda: interrupts.count > 0)
         print_findings(console, campaign, how_to_name(subject, source, defect))
-        return conclude(console, campaign, rows, whole)
+        code = conclude(console, campaign, rows, whole)
+        console.print(f"[dim]the report as a page: gallocheck report {escape(str(folder))}[/dim]")
+        return code
 
 
 def begin(store: Store, target: Subject, describe: str, defect: int, seed: int | None, ops: int) -> int:

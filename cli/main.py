@@ -22,6 +22,7 @@ from ..fuzz.replay import ReplayError
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
+from ..report.record import RecordError
 from ..scenario.report import UnknownScenario
 from ..spec.clauses import NotProved, UnknownClause
 
@@ -52,6 +53,7 @@ SENTENCES = (
     UnknownFault,
     CatalogueError,
     ResultsError,
+    RecordError,
 )
 
 SubjectName = Annotated[
@@ -241,6 +243,30 @@ def plan(
     from . import plan as job
 
     raise typer.Exit(job.run(console, file, plot, as_json))
+
+
+@app.command()
+def report(
+    run: Annotated[
+        Path, typer.Argument(help="The folder of a check (its --out) or campaign (--corpus), or a replay file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder that the page goes to (default: beside RUN).")
+    ] = None,
+    subject: SubjectName = "bundled",
+    source: Source = None,
+    defect: Defect = 0,
+    draw: Annotated[
+        bool, typer.Option(help="Run the findings again for their pictures; else the model's side alone.")
+    ] = True,
+) -> None:
+    """Write one HTML page about a check, a campaign or a failure: clauses, findings, pictures, how to repeat it.
+
+    The subject is the one that was checked, unless it is named. Exit 0: written; 2: bad input.
+    """
+    from . import report as job
+
+    raise typer.Exit(job.run(console, run, out, subject, source, defect, draw))
 
 
 @app.command()

@@ -30,13 +30,14 @@ def number(value: float) -> str:
 
 class Picture:
     """One SVG under way; coordinates are pixels. `name` makes the ids of its hatches its own, so that many
-    pictures may stand in one page."""
+    pictures may stand in one page; `style`: it brings its style itself."""
 
-    def __init__(self, name: str, label: str) -> None:
+    def __init__(self, name: str, label: str, style: bool = True) -> None:
         self.name = name
         self.root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "gcpic", "role": "img"})
         self.root.set("aria-label", label)
-        ElementTree.SubElement(self.root, "style").text = STYLE
+        if style:
+            ElementTree.SubElement(self.root, "style").text = STYLE
         defs = ElementTree.SubElement(self.root, "defs")
         for hatch, (edge, lines, width) in HATCHES.items():
             tile = ElementTree.SubElement(

@@ -24,10 +24,11 @@ def plan_picture(
     asked: Sequence[Sequence[int]],
     name: str = "plan",
     least: Sequence[int] | None = None,
+    style: bool = True,
 ) -> str:
     """One SVG text. `asked`: bytes of each chunk, by type (() where nothing is reserved). `least`: by type, a
     lower bound of its bytes, drawn where the type has one chunk."""
-    return _Drawing(bound, setup, asked, name, least).all()
+    return _Drawing(bound, setup, asked, name, least, style).all()
 
 
 class _Drawing:
@@ -40,6 +41,7 @@ class _Drawing:
         asked: Sequence[Sequence[int]],
         name: str,
         least: Sequence[int] | None,
+        style: bool,
     ) -> None:
         self.bound, self.least, self.asked = bound, least, asked
         self.tensors = bound.graph.tensors
@@ -58,9 +60,8 @@ class _Drawing:
         n = len(self.tensors) + 1
         self.column = max(16.0, min(64.0, 900 / n))
         self.width = LEFT + n * self.column + RIGHT
-        self.pic = Picture(
-            name, f"plan of graph {bound.number}: {len(placed)} tensors in {len(self.rooms)} chunks"
-        )
+        label = f"plan of graph {bound.number}: {len(placed)} tensors in {len(self.rooms)} chunks"
+        self.pic = Picture(name, label, style)
         self.used: list[str] = []
 
     def have(self, room: tuple[int, int]) -> int:

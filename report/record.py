@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..fuzz.kept import RECORD
+from ..fuzz.verdict import Sort
 
 NAME = RECORD  #: check.json
 VERSION = 1
@@ -64,7 +65,7 @@ class FindingRow(msgspec.Struct, forbid_unknown_fields=True):
     it. `confirmed`: it showed again in new processes. `known`: id and title of the expected failure that it is."""
 
     clause: str
-    sort: str
+    sort: Sort
     step: int
     op: str
     message: str
@@ -99,7 +100,7 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     subject: SubjectIs
     machine: Machine
     seed: int
-    began: str  # UTC, ISO 8601
+    began: str  # UTC, ISO 8601; '' where it is not known: of campaigns, which may have many runs
     ended: str = ""
     seconds: float = 0.0
     stopped: bool = False

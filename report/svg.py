@@ -46,22 +46,25 @@ def tops(frames: Sequence[Frame]) -> dict[int, int]:
     return out
 
 
-def over_time(frames: Sequence[Frame], name: str = "map", scale: Mapping[int, int] | None = None) -> str:
+def over_time(
+    frames: Sequence[Frame], name: str = "map", scale: Mapping[int, int] | None = None, style: bool = True
+) -> str:
     """One SVG text of all frames. `name`: told apart from other pictures of the same page. `scale`: bytes at the
-    top of each type's lane (`tops`), so that two pictures can be compared."""
-    return Drawing(frames, name, {**tops(frames), **(scale or {})}).all()
+    top of each type's lane (`tops`), so that two pictures can be compared. `style`: False in a page that has
+    drawing.STYLE."""
+    return Drawing(frames, name, {**tops(frames), **(scale or {})}, style).all()
 
 
 class Drawing:
     """The picture under way."""
 
-    def __init__(self, frames: Sequence[Frame], name: str, scale: dict[int, int]) -> None:
+    def __init__(self, frames: Sequence[Frame], name: str, scale: dict[int, int], style: bool) -> None:
         self.frames, self.scale = frames, scale
         self.column = max(30.0, min(92.0, 1000 / max(1, len(frames))))
         self.types = [lane.type for lane in frames[-1].lanes] if frames else []
         self.rows = list(dict.fromkeys(name for frame in frames for name, _ in frame.facts))
         words = f"memory of {len(self.types)} types over {len(frames)} operations"
-        self.pic = Picture(name, words)
+        self.pic = Picture(name, words, style)
         self.used: set[str] = set()
         self.names: list[Element] = []
         tall = {x.type: True for f in frames for x in f.lanes if stack(x) or any(b.chunks for b in x.buffers)}

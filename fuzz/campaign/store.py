@@ -152,6 +152,11 @@ class Store:
             with self.transaction():
                 self.db.executemany("insert into facts values (?, ?)", list(facts.items()))
 
+    def remember(self, facts: dict[str, object]) -> None:
+        """Facts of the latest run, which another run may have otherwise: how it was asked for, and where it ran."""
+        with self.transaction():
+            self.db.executemany("insert or replace into facts values (?, ?)", list(facts.items()))
+
     @property
     def counts(self) -> dict[str, int]:
         """operations, traces, misuse, batches, spent_ms, skipped, canaries (1 when they were found), and
