@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..fuzz.applies import applies, declared
+from ..fuzz.applies import NotApplicable, applies, declared
 from ..fuzz.baseline import base_of
 from ..fuzz.duration import seconds
 from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
-from ..fuzz.subjects import Subject, find, how_to_name
+from ..fuzz.subjects import VARIANT, Subject, find, how_to_name
 from ..model.records import Cap
 from . import expected
 
@@ -78,6 +78,11 @@ def open_setting(option: Any, say: Callable[[str], None]) -> Setting:
     name = option.gallocheck_subject or ("ggml" if source else "bundled")
     entries = expected.read(Path(option.gallocheck_expected)) if option.gallocheck_expected else []
     out, limit = Path(option.gallocheck_out), seconds(option.gallocheck_time)
+    if baseline and name not in VARIANT:
+        raise NotApplicable(
+            f"--gallocheck-baseline goes with the subjects {', '.join(list(VARIANT)[:-1])} and {list(VARIANT)[-1]};"
+            " name one with --gallocheck-subject, or a tree with --gallocheck-source."
+        )
     check_writable(out, option="--gallocheck-out")
     defect = option.gallocheck_defect
     target = find(name, source, defect, say)
