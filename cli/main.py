@@ -218,6 +218,12 @@ def replay(
     emit: Annotated[str | None, typer.Option(help="cpp: write a self-contained C++ program.")] = None,
     times: Annotated[int, typer.Option(help="Run it this often and compare the verdicts.", min=1)] = 1,
     defect: Defect = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the memory map of both sides into this SVG file.")
+    ] = None,
+    step: Annotated[
+        bool, typer.Option("--step", help="Walk through it, forward and back, with the memory map.")
+    ] = False,
 ) -> None:
     """Run a saved failure again and show model and subject side by side up to where they part.
 
@@ -225,7 +231,7 @@ def replay(
     """
     from . import replay as job
 
-    raise typer.Exit(job.run(console, file, subject, source, emit, times, defect))
+    raise typer.Exit(job.run(console, file, subject, source, emit, times, defect, plot, step))
 
 
 @app.command()
@@ -248,10 +254,12 @@ def plan(
 @app.command()
 def report(
     run: Annotated[
-        Path, typer.Argument(help="The folder of a check (its --out) or campaign (--corpus), or a replay file.")
+        Path,
+        typer.Argument(help="The folder of a check (its --out) or campaign (--corpus), or a replay file."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder that the page goes to (default: beside RUN).")
+        Path | None,
+        typer.Option("--out", "-o", help="The folder that the page goes to (default: beside RUN)."),
     ] = None,
     subject: SubjectName = "bundled",
     source: Source = None,

@@ -9,28 +9,41 @@ from rich.table import Table
 
 from ..fuzz.applies import NotApplicable, lacking
 from ..fuzz.judge import Judge
-from ..fuzz.ledger import Ledger
 from ..fuzz.replay import Replay, load
 from ..fuzz.subjects import Subject
 from ..fuzz.verdict import Verdict
 from ..fuzz.words import describe_graph, describe_observation, describe_op, describe_place, describe_setup
-from ..model.records import MAX_CHUNKS, Cap, Kind, Trace
-from ..model.session import Session
+from ..model.records import Cap, Kind, Trace
 from ..model.stack import Stack
 from ..native.worker import Run
+from ..report.files import write
+from ..report.record import RecordError
+from ..report.story import reference, tell
 from .target import find
 
 
 def run(
-    console: Console, file: Path, subject: str, source: Path | None, emit: str | None, times: int, defect: int
+    console: Console,
+    file: Path,
+    subject: str,
+    source: Path | None,
+    emit: str | None,
+    times: int,
+    defect: int,
+    plot: Path | None = None,
+    step: bool = False,
 ) -> int:
-    """Replays and prints; 0 where the subject is right, 1 where it fails."""
+    """Replays and prints, draws (`plot`: an SVG file) or walks (`step`); 0 where the subject is right, 1 where it fails."""
     saved = load(file)
+    if plot is not None:
+        check_picture(plot)
     target = find(console, subject, source, defect)
     if emit is not None:
         return emit_program(saved, target, emit)
     with Judge(target.library, defect) as judge:
         check_able(saved.trace, target.name, judge.caps)
+        if plot is not None or step:
+            return pictured(console, judge, saved, plot, step)
         verdicts = [judge.judge(saved.trace, anew=True).failed for _ in range(times)]
         console.print(f"subject  {target.name}: {judge.describe}", markup=False)
         console.print(
@@ -38,6 +51,30 @@ def run(
         )
         show(console, judge, saved, verdicts[-1])
     return conclude(console, saved, verdicts, judge.describe)
+
+
+def check_picture(file: Path) -> None:
+    """A picture must have a place, and be of the one kind that there is. Raises RecordError."""
+    if file.suffix.lower() != ".svg":
+        raise RecordError(f"--plot {file} is no SVG file: name one that ends in .svg.")
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise RecordError(f"--plot {file} cannot be written there: name a file in a folder that is there.")
+
+
+def pictured(console: Console, judge: Judge, saved: Replay, plot: Path | None, step: bool) -> int:
+    """Tells the failure with pictures: into a file, or step by step."""
+    from ..report.plot import plot as svg_of  # only here: it takes time to load
+    from .step import walk
+
+    story = tell(saved, judge)
+    if plot is not None:
+        write(svg_of(story), plot.parent, plot.name)
+        console.print(f"{plot}: {story.headline}", markup=False)
+    if step:
+        walk(console, story)
+    if story.again:
+        console.print(story.again, markup=False)
+    return 0 if story.right else 1
 
 
 def check_able(trace: Trace, name: str, caps: Cap) -> None:
@@ -91,13 +128,6 @@ def side_by_side(trace: Trace, run: Run, judge: Judge, last: int, verdict: Verdi
 
 def escape(text: str) -> str:
     return text.replace("[", "\\[")
-
-
-def reference(trace: Trace, judge: Judge) -> Stack | Session:
-    """The reference; for a subject with a planner of its own, a session over that subject's fresh plans."""
-    if judge.caps & Cap.EXACT:
-        return Stack(trace.setup, list(trace.graphs))
-    return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh, MAX_CHUNKS).session
 
 
 def indent(text: str) -> str:

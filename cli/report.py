@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,8 +13,9 @@ from ..fuzz.replay import check_writable
 from ..fuzz.subjects import UnknownSubject
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
+from ..report.files import write
 from ..report.page import page
-from ..report.record import RecordError, SubjectIs
+from ..report.record import SubjectIs
 from ..report.runs import Job, load
 from ..report.story import Story, tell
 from .target import find
@@ -83,25 +82,3 @@ def told(job: Job, judge: Judge | None, why: str) -> dict[int, Story]:
             except SubjectError as error:
                 stories[n] = tell(finding.saved, None, f"the subject cannot be run ({error})")
     return stories
-
-
-def write(text: str, folder: Path, name: str) -> Path:
-    """Writes the page whole or not at all. Raises RecordError."""
-    target, temporary = folder / name, None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=folder, prefix=f".{name}.", delete=False
-        ) as file:
-            temporary = file.name
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise RecordError(
-            f"{target} cannot be written ({error.strerror}): name another folder with -o."
-        ) from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-    return target

@@ -69,6 +69,7 @@ class Story:
     frames: tuple[Frame, ...]
     model_frames: tuple[Frame, ...]
     plans: tuple[PlanOf, ...] = ()
+    right: bool = False  # the subject was run, and does not fail
 
     @property
     def clause(self) -> Clause | None:
@@ -113,11 +114,17 @@ def tell(saved: Replay, judge: Judge | None, why: str = "") -> Story:
     again = "" if failed is not None else "It does not fail here any more; what is shown is how it runs now."
     if failed is not None and failed.clause != saved.clause:
         again = f"It was saved as {saved.clause or saved.verdict}; here it is {failed.clause or failed.sort}."
-    return written(saved, failed or verdict, again, run, model, judge)
+    return written(saved, failed or verdict, again, run, model, judge, failed is None)
 
 
 def written(
-    saved: Replay, verdict: Verdict, again: str, run: Run | None, model: Run, judge: Judge | None
+    saved: Replay,
+    verdict: Verdict,
+    again: str,
+    run: Run | None,
+    model: Run,
+    judge: Judge | None,
+    right: bool = False,
 ) -> Story:
     trace, exact = saved.trace, judge is None or bool(judge.caps & Cap.EXACT)
     plans = plans_of(trace, verdict.step, judge)
@@ -125,7 +132,7 @@ def written(
     rows = tuple(rows_of(trace, run, model, verdict, exact))
     mine = frames(trace, run, verdict, known)[: verdict.step + 1] if run is not None else []
     theirs = frames(trace, model)[: verdict.step + 1]
-    return Story(saved, verdict, again, rows, parting(rows, mine), tuple(mine), tuple(theirs), plans)
+    return Story(saved, verdict, again, rows, parting(rows, mine), tuple(mine), tuple(theirs), plans, right)
 
 
 def as_saved(saved: Replay) -> Verdict:
