@@ -13,6 +13,7 @@ check: $(VENV)/.installed
 
 test: $(VENV)/.installed lint native-test
 	$(BIN)/python native/driver/make_ptx.py --check
+	@command -v chromium > /dev/null || { mkdir -p build; apt-get install -y chromium > build/chromium.log 2>&1; } || echo "chromium cannot be installed here: the report is not tested in a browser"
 	@# a machine that is busy with other things may starve a test of its time: what failed gets one more run, alone
 	$(BIN)/python -m pytest -n 3 --durations 40 tests || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests
 

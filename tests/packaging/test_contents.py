@@ -48,9 +48,14 @@ def test_the_kept_data() -> None:
             assert (path.parent / entry.replay).is_file(), entry.id
 
 
+def test_the_pages_parts() -> None:
+    for name in ("picture.css", "page.css", "page.js", "page.html.j2"):
+        assert (ROOT / "report" / name).is_file(), name
+
+
 def test_what_is_needed_is_named() -> None:
     """Every distribution that the rooms import is a dependency, and none is there for nothing."""
-    text = "\n".join(p.read_text() for room in ("model", "spec", "native", "fuzz", "scenario", "cli", "suite")
+    text = "\n".join(p.read_text() for room in ("model", "spec", "native", "fuzz", "scenario", "report", "cli", "suite")
                      for p in (ROOT / room).rglob("*.py"))  # fmt: skip
     used = set(re.findall(r"^\s*(?:import|from) (\w+)", text, re.M)) - set(sys.stdlib_module_names)
     modules = {"z3-solver": "z3", "scikit-build-core": "scikit_build_core"}

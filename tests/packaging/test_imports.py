@@ -1,4 +1,4 @@
-"""Imports run one way: cli -> {fuzz, scenario} -> {native, spec} -> model, by relative path; the model needs little."""
+"""Imports run one way: cli -> {report, suite, scenario} -> fuzz -> {native, spec} -> model, by relative path; the model needs little."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ BELOW = {
     "native": {"model"},
     "fuzz": {"model", "spec", "native"},
     "scenario": {"model", "native"},
-    "cli": {"model", "spec", "native", "fuzz", "scenario"},
+    "report": {"model", "spec", "native", "fuzz"},
+    "cli": {"model", "spec", "native", "fuzz", "scenario", "report"},
     "suite": {"model", "spec", "native", "fuzz"},
 }
 #: what each room may use beside the standard library
@@ -27,6 +28,7 @@ OUTSIDE = {
     "native": {"numpy", "cffi"},
     "fuzz": {"msgspec", "hypothesis", "numpy", "rich", "distributed"},
     "scenario": {"matplotlib"},
+    "report": {"msgspec", "jinja2", "markupsafe", "rich"},
     "cli": {"typer", "rich"},
     "suite": {"msgspec", "pytest"},
 }
