@@ -179,7 +179,8 @@ class Follower:
 
     def still(self, at: int, op: Op | None, words: str, mark: Mark) -> Frame:
         """A frame of what was there before, for what was never seen."""
-        lanes, bound = tuple(self.lanes([])), tuple(self.bound.values())
+        wrong = list(self.wrong(op, Observation(Status.DONE))) if op is not None else []
+        lanes, bound = tuple(self.lanes(wrong)), tuple(self.bound.values())
         return Frame(at, op, words, None, lanes, (mark,), tuple(self.facts()), bound)
 
     def look(self, op: Op, seen: StepSeen) -> None:
@@ -261,8 +262,9 @@ class Follower:
     def wrong(self, op: Op, obs: Observation) -> Iterator[Wrong]:
         """The bytes that conflict after the operation; two tensors' shared ones as soon as they are bound."""
         for number, bound in list(self.bound.items()):
-            if bound.stale or number not in self.shown:
-                continue
+            computed = op.kind == Kind.COMPUTE and op.alloc == number
+            if (bound.stale and not computed) or number not in self.shown:
+                continue  # an outdated graph is wrong only where somebody computes it (R12)
             shown = self.shown[number]
             asked = [row(shown, t) for t in range(len(self.setup.types))]
             for wrong, step in conflicting(bound, self.setup, asked):

@@ -155,7 +155,7 @@ def conflicting(bound: Bound, setup: Setup, asked: Sequence[Sequence[int]]) -> I
         words = f"t{a} and t{b} share bytes {begin} to {end}, and both need them at t{max(step, 0)}"
         yield Wrong(p.type, p.chunk, begin, end, words, bound.allocator), step
     for i, (t, place) in enumerate(zip(tensors, places, strict=True)):
-        if place.type < 0 or t.view or not t.alloc_size or bound.stale:
+        if place.type < 0 or t.view or not t.alloc_size:
             continue
         chunks, unit = asked[place.type], setup.types[place.type].granularity
         have = round_up(chunks[place.chunk], unit) if 0 <= place.chunk < len(chunks) else 0

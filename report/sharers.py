@@ -22,6 +22,8 @@ class Sharers:
     def note(self, op: Op, obs: Observation) -> None:
         """What an operation that ended so changes."""
         done = obs.status == Status.DONE
+        if op.kind in (Kind.RESERVE, Kind.ALLOC) and (obs.allocations or (done and op.kind == Kind.RESERVE)):
+            self.behind.discard(op.alloc)
         if op.kind >= Kind.CTX_OPEN:
             if obs.attached:
                 self.owner[DRAFT] = 0
@@ -38,8 +40,6 @@ class Sharers:
             self.behind.discard(op.alloc)
         elif op.kind == Kind.REMAKE:
             self.behind |= {b for b, o in self.owner.items() if o == op.alloc}
-        elif op.kind in (Kind.RESERVE, Kind.ALLOC) and obs.allocations:
-            self.behind.discard(op.alloc)
 
     def slots(self, number: int) -> tuple[int, ...]:
         """The types of an allocator's slots."""

@@ -110,7 +110,8 @@ class Drawing:
             floor = self.floor(place)
             self.pic.text((4, floor - self.lanes[place] + 22), f"type {kind}", "head")
             lane = self.frames[0].lanes[place]
-            meta = f"on {', '.join(map(str, lane.kind.devices(kind)))}" if lane.kind.meta else "bytes"
+            meta = f"on {', '.join(map(str, lane.kind.devices(kind)))}" if lane.kind.meta else ""
+            meta = meta or ("no limit" if lane.capacity == UNLIMITED else f"of {amount(lane.capacity)}")
             self.pic.text((4, floor - self.lanes[place] + 36), meta, "soft small")
             for part in (0, 1, 2) if self.lanes[place] == LANE else (0,):
                 y = floor - self.height(kind, self.scale[kind]) * part / 2

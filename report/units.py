@@ -15,15 +15,15 @@ _UNITS = (
 
 
 def amount(n: int) -> str:
-    """'96 B', '4 KiB', '1,500 B', '21.2 MiB'; 'no limit'. Exact up to 99,999 bytes."""
+    """'96 B', '4 KiB', '1,500 B', '22,723 MiB', '120.6 KiB'; 'no limit'. Exact where five digits are enough."""
     if n == UNLIMITED:
         return "no limit"
     for size, name in _UNITS:
-        if n >= size and n % size == 0:
-            return f"{n // size} {name}"
-        if n >= size and n > 99_999:
-            return f"{n / size:.4g} {name}"
-    return f"{n:,} B"
+        if n >= size and n % size == 0 and n // size < 100_000:
+            return f"{n // size:,} {name}"
+    rounded = ((size, name) for size, name in _UNITS if n >= size and n > 99_999)
+    size, name = next(rounded, (1, "B"))
+    return f"{n:,} B" if size == 1 else f"{n / size:.4g} {name}"
 
 
 def exact(n: int) -> str:
