@@ -7,5 +7,6 @@ setting.py       the subject and all else that every process of the session must
 expected.py      the file of expected failures that a project keeps
 shares.py        the hunt, divided among the workers of pytest-xdist
 test_clauses.py  one test an invariant
+record.py        what was found, for `gallocheck report`
 github.py        failures as GitHub shows them beside a pull request
 """

@@ -177,15 +177,21 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if SETTING not in config.stash:
         return
+    from ..report.record import RecordError
     from .github import errors
+    from .record import write_record
     from .shares import read_all
 
     setting = config.stash[SETTING]
     done = read_all(Path(setting.folder))
     if done.traces:
-        files = f"; replay files in {setting.out}" if any(f.path for f in done.findings) else ""
+        try:
+            write_record(setting, done)
+            page = f"as a page: gallocheck report {setting.out}"
+        except RecordError as error:
+            page = str(error)
         terminalreporter.write_line(
-            f"gallocheck: {done.operations} operations in {done.traces} traces, seed {setting.seed}{files}"
+            f"gallocheck: {done.operations} operations in {done.traces} traces, seed {setting.seed}; {page}"
         )
     if os.environ.get("GITHUB_ACTIONS"):
         for line in errors(failures(terminalreporter)):

@@ -16,6 +16,7 @@ from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
 from ..fuzz.subjects import VARIANT, Subject, find, how_to_name
 from ..model.records import Cap
+from ..report.course import now
 from . import expected
 
 
@@ -23,12 +24,15 @@ from . import expected
 class Setting:
     """Plain values only: pytest-xdist carries it to its workers.
 
-    `subject`, `library`: name and library of the subject; `described`: how it describes itself;
+    `named`: the subject as the command line names it; `subject`, `library`: its name and library; `described`: how
+    it describes itself;
     `caps`: of Cap. `source`, `baseline`: paths of trees, '' where there is none. `options`: how the subject is
     named to `gallocheck replay`. `seconds`, `traces` (0: no limit): of the whole hunt. `out`: where replay files
     go; `folder`: where the workers meet. `entries`: of expected.Entry.
     """
 
+    began: str
+    named: str
     subject: str
     library: str
     described: str
@@ -89,6 +93,8 @@ def open_setting(option: Any, say: Callable[[str], None]) -> Setting:
     with Judge(target.library, defect) as judge, base_of(target, source, None, baseline, say):
         described, caps = judge.describe, int(judge.caps)
     return Setting(
+        began=now(),
+        named=name,
         subject=target.name,
         library=target.library,
         described=described,

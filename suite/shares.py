@@ -25,17 +25,22 @@ from ..fuzz.expected import AS_BASELINE, KNOWN, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt
 from ..fuzz.judge import Judge
 from ..fuzz.telling import headline, story
+from ..report.course import finding_row
+from ..report.record import FindingRow
 from .expected import SILENT
 from .setting import Setting
 
 
 class Told(msgspec.Struct, frozen=True):
-    """One finding in words. `known`: why it is expected, '' where it is new. `path`: of its replay file."""
+    """One finding: in words, and as the record has it. `known`: why it is expected, '' where it is new.
+    `path`: of its replay file. `alike`: equal for findings that are most likely the same."""
 
     clause: str
     text: str
     known: str
     path: str
+    alike: str
+    row: FindingRow
 
 
 class Share(msgspec.Struct):
@@ -44,25 +49,35 @@ class Share(msgspec.Struct):
     `mute`: clauses whose canary was not found; then nothing was hunted.
     """
 
+    clauses: list[str] = []
     tally: dict[str, int] = {}
     findings: list[Told] = []
     mute: list[str] = []
     operations: int = 0
     traces: int = 0
+    lockstep: int = 0
+    misuse: int = 0
+    seconds: float = 0.0
 
 
 def merged(shares: Sequence[Share]) -> Share:
-    """All shares as one."""
-    tally: Counter[str] = Counter()
+    """All shares as one; of findings that are alike the shortest."""
+    out, tally, found = Share(), Counter[str](), dict[tuple[str, str], Told]()
     for share in shares:
         tally.update(share.tally)
-    return Share(
-        dict(tally),
-        [f for share in shares for f in share.findings],
-        [c for share in shares for c in share.mute],
-        sum(share.operations for share in shares),
-        sum(share.traces for share in shares),
-    )
+        for told in share.findings:
+            key = told.alike, told.known
+            if key not in found or len(told.text) < len(found[key].text):
+                found[key] = told
+        out.clauses = share.clauses or out.clauses
+        out.mute += share.mute
+        out.operations += share.operations
+        out.traces += share.traces
+        out.lockstep += share.lockstep
+        out.misuse += share.misuse
+        out.seconds = max(out.seconds, share.seconds)
+    out.tally, out.findings = dict(tally), list(found.values())
+    return out
 
 
 def hunt_all(setting: Setting, clauses: Sequence[str], worker: int, workers: int) -> Share:
@@ -142,8 +157,16 @@ def hunt(setting: Setting, clauses: Sequence[str], number: int, workers: int) ->
         result = hunt.run(setting.seconds / workers, traces)
     if result.stopped:
         raise KeyboardInterrupt
-    findings = [told(f, setting.options) for f in result.findings]
-    return Share(dict(result.tally), findings, [], result.operations, result.traces)
+    return Share(
+        list(clauses),
+        dict(result.tally),
+        [told(f, setting.options) for f in result.findings],
+        operations=result.operations,
+        traces=result.traces,
+        lockstep=result.lockstep,
+        misuse=result.misuse,
+        seconds=result.seconds,
+    )
 
 
 def known(setting: Setting) -> ExpectedList:
@@ -158,4 +181,5 @@ def told(finding: Finding, options: str) -> Told:
     head, how = headline(finding)
     text = "\n".join([f"{head} {how}", *story(finding, options)])
     why = f"{finding.known.id}: {finding.known.title}" if finding.known else ""
-    return Told(name or SILENT, text, why, str(finding.path or ""))
+    path = str(finding.path or "")
+    return Told(name or SILENT, text, why, path, finding.verdict.signature, finding_row(finding))

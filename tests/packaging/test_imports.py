@@ -19,7 +19,7 @@ BELOW = {
     "scenario": {"model", "native"},
     "report": {"model", "spec", "native", "fuzz"},
     "cli": {"model", "spec", "native", "fuzz", "scenario", "report"},
-    "suite": {"model", "spec", "native", "fuzz"},
+    "suite": {"model", "spec", "native", "fuzz", "report"},
 }
 #: what each room may use beside the standard library
 OUTSIDE = {

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from gallocheck.report.runs import load
 from gallocheck.spec.clauses import CLAUSES
 
 from ..cli.running import gallocheck
@@ -69,6 +70,16 @@ def test_github_shows_it_beside_the_change(red: tuple[Ran, Path]) -> None:
     assert len(lines) == 1
     assert lines[0].startswith("::error title=V2 mapped at the end::V2 is broken at operation ")
     assert "%0A" in lines[0] and "replay: gallocheck replay findings/V2-1-1.json --defect 512" in lines[0]
+
+
+def test_the_run_can_be_read_as_a_page(red: tuple[Ran, Path]) -> None:
+    """`gallocheck report findings` has all that it needs."""
+    ran, at = red
+    job = load(at / "findings")
+    assert [(f.row.clause, f.saved is not None) for f in job.new] == [("V2", True)]
+    assert {(c.id, c.verdict) for c in job.record.clauses} == {("V1", "holds"), ("V2", "broken")}
+    assert job.options == " --defect 512" and job.record.traces == 25
+    assert "as a page: gallocheck report findings" in ran.text
 
 
 def test_a_project_lists_what_it_expects(tmp_path: Path) -> None:
