@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..fuzz.dump.figures import Figure, figures
-from ..fuzz.dump.judge import CLAUSES, Plan, Verdicts, judge
+from ..fuzz.dump.found import Plan, Verdicts
+from ..fuzz.dump.judge import CLAUSES, judge
 from ..fuzz.dump.lines import Dump, read
 from ..fuzz.replay import check_writable
 from ..model.records import Setup

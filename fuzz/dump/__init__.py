@@ -3,6 +3,7 @@
 lines.py      the file's lines by schema
 books.py      who is alive: types, buffers, allocators, and where each tensor was bound last
 translate.py  a bound graph as spec/placement.py judges it
-judge.py      the findings, and how often each clause was exercised
+judge.py      goes through the lines and judges each
+found.py      the findings, how often each clause was exercised, the plans
 figures.py    what plans need, beside what none can do without
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...spec.optimum import lower_bound, true_minimum
-from .judge import Verdicts
+from .found import Verdicts
 
 SMALL = 24  #: tensors up to which the true minimum is looked for
 SECONDS = 2.0  #: for each graph

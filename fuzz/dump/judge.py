@@ -7,66 +7,16 @@ generations are not asked for.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from ...spec import placement
 from . import lines
 from .books import Allocator, Books, Held, what
+from .found import Plan, Verdicts
 from .translate import Chunks, Key, Unclear, describe, key_of, places, records, root_of, seen
 
 CLAUSES = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P11", "P12", "P14",
            "G1", "G2", "G3", "G4", "G5", "R12")  # fmt: skip
-
-
-@dataclass(slots=True)
-class Finding:
-    """One broken clause. `line`: where it shows first; `count`: how often it shows."""
-
-    clause: str
-    message: str
-    line: int
-    graph: int = -1
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A bound graph that was judged: for pictures and figures. `names`: of its tensors."""
-
-    line: int
-    allocator: int
-    number: int
-    view: placement.Seen
-    names: tuple[str, ...]
-    type_names: tuple[str, ...]
-
-    @property
-    def peak(self) -> tuple[int, ...]:
-        """Bytes that the plan needs, by type: the highest ends of its chunks."""
-        return tuple(
-            sum(top for _, top in placement.ends(self.view, t).values()) for t in range(len(self.view.types))
-        )
-
-
-@dataclass(slots=True)
-class Verdicts:
-    """`exercised[clause]`: how often. `plans`: every plan once. `unclear`: what could not be judged, and why."""
-
-    exercised: Counter[str] = field(default_factory=Counter)
-    findings: list[Finding] = field(default_factory=list)
-    plans: list[Plan] = field(default_factory=list)
-    unclear: list[str] = field(default_factory=list)
-    binds: int = 0
-    computes: int = 0
-
-    def add(self, clause: str, message: str, line: int, graph: int = -1) -> None:
-        for f in self.findings:
-            if (f.clause, f.message) == (clause, message):
-                f.count += 1
-                return
-        self.findings.append(Finding(clause, message, line, graph))
 
 
 def judge(dump: lines.Dump) -> Verdicts:
@@ -76,6 +26,7 @@ def judge(dump: lines.Dump) -> Verdicts:
         reader = Reader(out, run)
         for at, line in run:
             reader.step(at, line)
+        reader.end()
     return out
 
 
@@ -91,9 +42,9 @@ def runs(dump: lines.Dump) -> Iterator[list[tuple[int, lines.Line]]]:
 
 
 def sharing(run: Sequence[tuple[int, lines.Line]]) -> set[int]:
-    """Allocators that are ever bound to buffers of one another (R): what they have is not theirs alone."""
+    """Allocators that share buffers (R), or are bound to others': what they have is not theirs alone."""
     made: dict[int, int] = {}
-    out: set[int] = set()
+    out = {line.allocator for _, line in run if isinstance(line, lines.Share)}
     for _, line in run:
         if isinstance(line, lines.Buffer):
             made[line.buffer] = line.allocator
@@ -113,10 +64,15 @@ class Reader:
         self.sharing = sharing(run)
         # computations that bind their graph themselves
         self.inside = {line.during for _, line in run if isinstance(line, lines.Bind)} - {0}
-        self.known: dict[Key, list[tuple[str, str]]] = {}
+        self.known: dict[Key, list[placement.Broken]] = {}
+        self.under_way: tuple[int, lines.Call] | None = None
 
     def step(self, at: int, line: lines.Line) -> None:
+        if isinstance(line, lines.Reserve | lines.Measure | lines.Bind):
+            self.under_way = None
         match line:
+            case lines.Call():
+                self.under_way = at, line
             case lines.Reserve():
                 self.reserve(at, line)
             case lines.Measure():
@@ -145,8 +101,9 @@ class Reader:
         return key_of(self.books.graphs[graph], (), slots)
 
     def fits(self, at: int, a: Allocator, key: Key, graph: int) -> None:
-        """G1: what was reserved before fits, as long as no buffer was replaced since."""
-        if key not in a.fitting or a.failed or a.number in self.sharing:
+        """G1: what was reserved before fits, as long as no buffer was replaced since. Of an allocator of one type:
+        where leafs are to go is not seen."""
+        if key not in a.fitting or a.failed or a.number in self.sharing or len(set(a.types)) != 1:
             return
         self.out.exercised["G1"] += 1
         if a.moved:
@@ -177,8 +134,18 @@ class Reader:
         if a.moved:
             words = f"allocator {a.number} measures graph {line.graph}, and buffers move: {self.buffer_words(a.moved)}"
             self.out.add("P12", words, at, line.graph)
+        first = [t not in a.types[:k] for k, t in enumerate(a.types)]
+        self.out.exercised["G3"] += not all(first)
+        if any(size for size, new in zip(line.sizes, first, strict=False) if not new):
+            words = (
+                f"measure reports {line.sizes} bytes by slot: a buffer type that is listed twice counts twice"
+            )
+            self.out.add("G3", words, at, line.graph)
         a.measured = self.plain_key(line.graph, line.slots), tuple(line.sizes)
         a.planned = None  # a measure may put another plan in force
+        if a.moved:
+            a.fitting.clear()
+            a.exact = None
         a.moved.clear()
 
     def reported(self, at: int, a: Allocator, sizes: Sequence[int]) -> None:
@@ -248,7 +215,9 @@ class Reader:
         """Whether all its buffers were asked for by a plan for this graph, so that they are as large as that needs."""
         if a.number in self.sharing:
             return False
-        return self.all_moved(a) if a.moved else a.exact is not None and same(a.exact, key)
+        if a.moved:
+            return self.all_moved(a)
+        return a.exact is not None and same(a.exact, key) and a.exact[3] == key[3]
 
     def gone(
         self, graph: lines.Graph, spots: Sequence[lines.Spot], before: dict[int, tuple[int, int]]
@@ -308,13 +277,13 @@ class Reader:
         cached = (plan.view.graph, plan.view.places, exact, plan.view.chunks, plan.view.real)
         if cached not in self.known:
             found = placement.judge(plan.view) if exact else placement.judge_bound(plan.view)
-            self.known[cached] = [(b.clause, b.message) for b in found]
+            self.known[cached] = [b for b in found if b.clause == found[0].clause]  # the rest follows from it
             self.out.plans.append(plan)
         self.out.exercised += placement.exercised(plan.view)
-        for clause, message in self.known[cached]:
-            blamed = self.blame(a, key, line, clause)
+        for broken in self.known[cached]:
+            blamed = self.blame(a, key, line, broken.clause)
             self.out.add(
-                blamed, f"graph {line.graph}: {self.named(message, line.graph)}", plan.line, line.graph
+                blamed, f"graph {line.graph}: {self.named(broken.message, line.graph)}", plan.line, line.graph
             )
 
     def blame(self, a: Allocator, key: Key, line: lines.Bind, clause: str) -> str:
@@ -334,15 +303,18 @@ class Reader:
         if a.moved or a.planned is None or not same(a.planned, key):
             a.places.clear()
             return
-        then = a.places.get(key)
-        a.places[key] = tuple(line.places)
-        if then is None:
-            return
+        if a.planned[3] != key[3]:
+            return  # other names: what their buffer type asks for may be another size
+        whole = (key, a.planned)
+        then, a.places[whole] = a.places.get(whole), tuple(line.places)
+        if then is None or [b for b, _, _ in then] != [b for b, _, _ in line.places]:
+            return  # in another buffer: it was asked for there, which is not seen of leafs
         self.out.exercised["P9"] += 1
+        given = {i for i, _, _ in line.before}
         for i, (now, old) in enumerate(zip(line.places, then, strict=True)):
-            if now[:2] != old[:2] and now[2] and now[0] == old[0]:
-                words = f"graph {line.graph}: {describe(graph, i)} is at offset {now[1]}; the same plan put it at {old[1]}"
-                self.out.add("P9", words, at, line.graph)
+            if now[1] != old[1] and now[0] >= 0 and now[2] and root_of(graph, i)[0] not in given:
+                words = f"{describe(graph, i)} is at offset {now[1]}; the same plan put it at {old[1]}"
+                self.out.add("P9", f"graph {line.graph}: {words}", at, line.graph)
                 return
 
     # -- compute and the end -------------------------------------------------------------------
@@ -390,6 +362,17 @@ class Reader:
         if left:
             words = f"allocator {a.number} is freed, and {sum(b.size for b in left)} bytes of it stay"
             self.out.add("G5", f"{words}: {self.buffer_words([b.number for b in left])}", at)
+
+    def end(self) -> None:
+        """G2: what comes after a failed reservation never ends the program."""
+        if self.under_way is None:
+            return
+        at, line = self.under_way
+        words = f"the program ends while allocator {line.allocator} has to {line.call} graph {line.graph}"
+        if self.books.allocators[line.allocator].failed:
+            self.out.add("G2", f"{words}, after a reservation that failed", at, line.graph)
+        else:
+            self.out.unclear.append(f"line {at}: {words}")
 
     # -- words ----------------------------------------------------------------------------------
 

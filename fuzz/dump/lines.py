@@ -48,6 +48,12 @@ class Freed(_Line):
     allocator: Count
 
 
+class Share(_Line):
+    """It has an owner, a borrower or a group from now on (R)."""
+
+    allocator: Count
+
+
 class Buffer(_Line):
     """`allocator`: in whose call it was made, -1: in none's. `asked`, `size`: bytes."""
 
@@ -81,9 +87,20 @@ class TensorLine(Struct, forbid_unknown_fields=True):
 
 
 class Graph(_Line):
+    """`leafs`: those of the graph's own list, in its order."""
+
     graph: Count
     nodes: Count
     tensors: list[TensorLine]
+    leafs: list[Count]
+
+
+class Call(_Line):
+    """Before a measure, reserve or bind, so that one that never comes back is seen."""
+
+    call: str
+    allocator: Count
+    graph: Count
 
 
 class Measure(_Line):
@@ -121,7 +138,21 @@ class Compute(_Line):
     places: list[Spot]
 
 
-Line = Start | Type | Allocator | Freed | Buffer | Free | Graph | Measure | Reserve | Bind | Compute
+Line = (
+    Start
+    | Type
+    | Allocator
+    | Freed
+    | Share
+    | Buffer
+    | Free
+    | Graph
+    | Call
+    | Measure
+    | Reserve
+    | Bind
+    | Compute
+)
 
 
 class DumpError(Exception):
@@ -225,6 +256,8 @@ def _graph_faults(line: Graph) -> Iterator[str]:
     n = len(line.tensors)
     if line.nodes > n:
         yield f"{line.nodes} nodes of {n} tensors"
+    if any(i >= n for i in line.leafs):
+        yield "a leaf is no tensor of the graph"
     for i, t in enumerate(line.tensors):
         if any(s >= n for s in t.src) or (t.view is not None and (t.view >= n or t.view == i)):
             yield f"tensor {i} names one that is not there"

@@ -36,11 +36,12 @@ class Bound(Tensor):
 
 
 def key_of(graph: lines.Graph, given: Sequence[int], slots: Sequence[int]) -> Key:
-    """Graphs with the same key must be planned the same: all but names and addresses. `given`: what has a place."""
+    """Graphs with the same first part of the key must be planned the same. Then `given`, what has a place; the slots;
+    the names."""
     rows = tuple(
         (t.op, t.leaf, t.bytes, t.layout, *t.src, t.input, t.output, t.view, t.offset) for t in graph.tensors
     )
-    return rows, tuple(given), tuple(slots)
+    return (rows, tuple(graph.leafs)), tuple(given), tuple(slots), tuple(t.name for t in graph.tensors)
 
 
 def root_of(graph: lines.Graph, i: int) -> tuple[int, int]:

@@ -12,8 +12,10 @@
  *   start      format and version
  *   type       a buffer type: name, alignment, largest buffer
  *   allocator  a new graph allocator and the type of each of its slots; freed: it is gone
+ *   share      an allocator begins to share its buffers with others
  *   buffer     a buffer is allocated (size 0 and ok false: it could not be); free: it is gone
  *   graph      tensors in execution order, leafs first; written once for all graphs that are the same
+ *   call       an allocator is asked to measure, reserve or bind a graph: the last line, where it never comes back
  *   measure, reserve   sizes by slot
  *   bind       where each tensor is afterwards: [buffer, offset, bytes]; before: the same of those that had a place
  *   compute    where each tensor is when its computation begins
@@ -59,6 +61,8 @@ THEIRS(bool, ggml_gallocr_reserve_n, (void * galloc, struct ggml_cgraph * graph,
 THEIRS(void, ggml_gallocr_reserve_n_size,
        (void * galloc, struct ggml_cgraph * graph, const int * nodes, const int * leafs, size_t * sizes));
 THEIRS(bool, ggml_gallocr_alloc_graph, (void * galloc, struct ggml_cgraph * graph));
+THEIRS(bool, ggml_gallocr_set_resizable, (void * galloc, void * owner));
+THEIRS(void, ggml_gallocr_set_shared_buffers, (void * galloc, void * group));
 THEIRS(void *, ggml_backend_buft_alloc_buffer, (void * type, size_t size));
 THEIRS(void, ggml_backend_buffer_free, (void * buffer));
 THEIRS(int, ggml_backend_graph_compute, (void * backend, struct ggml_cgraph * graph));
@@ -377,11 +381,15 @@ static void put_tensor(const struct seen * s, int i, bool leaf) {
 }
 
 /* The number of the graph; a line the first time that one like it is met. */
-static int graph_of(const struct seen * s, int nodes) {
+static int graph_of(const struct seen * s, const struct ggml_cgraph * g) {
     size_t start = out.size; /* 0: nobody is in the middle of a line */
-    put("\"nodes\":%d,\"tensors\":[", nodes);
+    put("\"nodes\":%d,\"tensors\":[", g->n_nodes);
     for (int i = 0; i < s->n; i++) {
-        put_tensor(s, i, i < s->n - nodes);
+        put_tensor(s, i, i < s->n - g->n_nodes);
+    }
+    put("],\"leafs\":["); /* in the graph's own order; a scheduler's copies are nodes as well */
+    for (int i = 0; g->leafs && i < g->n_leafs; i++) {
+        put("%s%d", i ? "," : "", index_of(s, g->leafs[i]));
     }
     put("]");
     uint64_t hash = 0xcbf29ce484222325u;
@@ -483,6 +491,14 @@ static bool enter(void * galloc, int * allocator, int * before) {
     return true;
 }
 
+/* Before the call: its graph, whose number is returned. */
+static int tell_call(const char * what, int allocator, const struct seen * s, const struct ggml_cgraph * g) {
+    int graph = graph_of(s, g);
+    put("{\"line\":\"call\",\"call\":\"%s\",\"allocator\":%d,\"graph\":%d", what, allocator, graph);
+    end_line();
+    return graph;
+}
+
 static void leave(int before) {
     if (file >= 0) {
         depth--;
@@ -530,112 +546,144 @@ EXPORT void OURS(ggml_gallocr_free)(void * galloc) {
     }
 }
 
-static void put_slots(const char * key, const int * ids, int n) {
-    put(",\"%s\":[", key);
+/* What a call is about. Outermost calls only; `graph` -1: not to be told. */
+struct asked {
+    int           allocator, before, graph;
+    struct seen   s;
+    struct spot * given; /* of a bind: where tensors were before */
+    bool *        had;
+};
+
+static struct asked ask(const char * what, void * galloc, struct ggml_cgraph * graph, bool binds) {
+    struct asked a = { .graph = -1 };
+    if (enter(galloc, &a.allocator, &a.before)) {
+        pthread_mutex_lock(&lock);
+        a.s     = tensors_of(graph);
+        a.graph = tell_call(what, a.allocator, &a.s, graph);
+        if (binds) { /* what has a place already is to be left there */
+            a.given = spots_of(&a.s, false);
+            a.had   = calloc((size_t) a.s.n + 1, sizeof *a.had);
+            for (int i = 0; a.had && i < a.s.n; i++) {
+                a.had[i] = a.s.list[i]->data != NULL;
+            }
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    return a;
+}
+
+static void done(struct asked * a) {
+    if (a->graph >= 0) {
+        free(a->given);
+        free(a->had);
+        forget(&a->s);
+    }
+    leave(a->before);
+}
+
+static void put_slots(const int * ids, int n) {
+    put(",\"slots\":[");
     for (int i = 0; ids && i < n; i++) {
         put("%s%d", i ? "," : "", ids[i]);
     }
     put("]");
 }
 
-static void tell_reserve(void * galloc, int allocator, struct ggml_cgraph * g, const int * nodes, bool ok) {
-    pthread_mutex_lock(&lock);
-    struct seen s     = tensors_of(g);
-    int         graph = graph_of(&s, g->n_nodes);
-    put("{\"line\":\"reserve\",\"allocator\":%d,\"graph\":%d,\"ok\":%s", allocator, graph, ok ? "true" : "false");
-    put_sizes(galloc, allocator);
-    put_slots("slots", nodes, g->n_nodes);
-    end_line();
-    forget(&s);
-    pthread_mutex_unlock(&lock);
+static void tell_reserve(const struct asked * a, void * galloc, const int * nodes, int n, bool ok) {
+    if (a->graph >= 0) {
+        pthread_mutex_lock(&lock);
+        put("{\"line\":\"reserve\",\"allocator\":%d,\"graph\":%d,\"ok\":%s", a->allocator, a->graph, ok ? "true" : "false");
+        put_sizes(galloc, a->allocator);
+        put_slots(nodes, n);
+        end_line();
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 EXPORT bool OURS(ggml_gallocr_reserve)(void * galloc, struct ggml_cgraph * graph) {
-    int  allocator, before;
-    bool outer = enter(galloc, &allocator, &before);
-    bool ok    = REAL(ggml_gallocr_reserve)(galloc, graph);
-    if (outer) {
-        tell_reserve(galloc, allocator, graph, NULL, ok);
-    }
-    leave(before);
+    struct asked a  = ask("reserve", galloc, graph, false);
+    bool         ok = REAL(ggml_gallocr_reserve)(galloc, graph);
+    tell_reserve(&a, galloc, NULL, 0, ok);
+    done(&a);
     return ok;
 }
 
 EXPORT bool OURS(ggml_gallocr_reserve_n)(void * galloc, struct ggml_cgraph * graph, const int * nodes, const int * leafs) {
-    int  allocator, before;
-    bool outer = enter(galloc, &allocator, &before);
-    bool ok    = REAL(ggml_gallocr_reserve_n)(galloc, graph, nodes, leafs);
-    if (outer) {
-        tell_reserve(galloc, allocator, graph, nodes, ok);
-    }
-    leave(before);
+    struct asked a  = ask("reserve", galloc, graph, false);
+    bool         ok = REAL(ggml_gallocr_reserve_n)(galloc, graph, nodes, leafs);
+    tell_reserve(&a, galloc, nodes, graph->n_nodes, ok);
+    done(&a);
     return ok;
 }
 
 EXPORT void OURS(ggml_gallocr_reserve_n_size)(void * galloc, struct ggml_cgraph * graph, const int * nodes,
                                               const int * leafs, size_t * sizes) {
-    int  allocator, before;
-    bool outer = enter(galloc, &allocator, &before);
+    struct asked a = ask("measure", galloc, graph, false);
     REAL(ggml_gallocr_reserve_n_size)(galloc, graph, nodes, leafs, sizes);
-    if (outer) {
+    if (a.graph >= 0) {
         pthread_mutex_lock(&lock);
-        struct seen s  = tensors_of(graph);
-        int         id = graph_of(&s, graph->n_nodes);
-        put("{\"line\":\"measure\",\"allocator\":%d,\"graph\":%d,\"sizes\":[", allocator, id);
-        for (int i = 0; i < ALLOCATOR(allocator).slots; i++) {
+        put("{\"line\":\"measure\",\"allocator\":%d,\"graph\":%d,\"sizes\":[", a.allocator, a.graph);
+        for (int i = 0; i < ALLOCATOR(a.allocator).slots; i++) {
             put("%s%zu", i ? "," : "", sizes[i]);
         }
         put("]");
-        put_slots("slots", nodes, graph->n_nodes);
+        put_slots(nodes, graph->n_nodes);
         end_line();
-        forget(&s);
+        pthread_mutex_unlock(&lock);
+    }
+    done(&a);
+}
+
+static void tell_bind(const struct asked * a, void * galloc, bool ok) {
+    struct spot * spots = spots_of(&a->s, ok); /* may meet buffers, so before the line begins */
+    put("{\"line\":\"bind\",\"allocator\":%d,\"graph\":%d,\"ok\":%s,\"during\":%ld", a->allocator, a->graph,
+        ok ? "true" : "false", computing);
+    put_sizes(galloc, a->allocator);
+    put(",\"places\":[");
+    put_spots(spots, ok ? a->s.n : 0);
+    put("],\"before\":[");
+    for (int i = 0, n = 0; a->had && i < a->s.n; i++) {
+        if (a->had[i]) {
+            put("%s[%d,%d,%" PRIu64 "]", n++ ? "," : "", i, a->given[i].buffer, a->given[i].offset);
+        }
+    }
+    put("]");
+    end_line();
+    free(spots);
+}
+
+EXPORT bool OURS(ggml_gallocr_alloc_graph)(void * galloc, struct ggml_cgraph * graph) {
+    struct asked a  = ask("bind", galloc, graph, true);
+    bool         ok = REAL(ggml_gallocr_alloc_graph)(galloc, graph);
+    if (a.graph >= 0) {
+        pthread_mutex_lock(&lock);
+        tell_bind(&a, galloc, ok);
+        pthread_mutex_unlock(&lock);
+    }
+    done(&a);
+    return ok;
+}
+
+/* Trees in which allocators share their buffers (R): from now on what it has is not its own alone. */
+static void tell_share(void * galloc) {
+    int allocator, before;
+    if (enter(galloc, &allocator, &before)) {
+        pthread_mutex_lock(&lock);
+        put("{\"line\":\"share\",\"allocator\":%d", allocator);
+        end_line();
         pthread_mutex_unlock(&lock);
     }
     leave(before);
 }
 
-EXPORT bool OURS(ggml_gallocr_alloc_graph)(void * galloc, struct ggml_cgraph * graph) {
-    int           allocator, before, id = -1;
-    struct seen   s     = { 0 };
-    struct spot * given = NULL;
-    bool *        had   = NULL;
-    bool          outer = enter(galloc, &allocator, &before);
-    if (outer) { /* what has a place already is to be left there */
-        pthread_mutex_lock(&lock);
-        s     = tensors_of(graph);
-        id    = graph_of(&s, graph->n_nodes);
-        given = spots_of(&s, false);
-        had   = calloc((size_t) s.n + 1, sizeof *had);
-        for (int i = 0; had && i < s.n; i++) {
-            had[i] = s.list[i]->data != NULL;
-        }
-        pthread_mutex_unlock(&lock);
-    }
-    bool ok = REAL(ggml_gallocr_alloc_graph)(galloc, graph);
-    if (outer) {
-        pthread_mutex_lock(&lock);
-        struct spot * spots = spots_of(&s, ok); /* may meet buffers, so before the line begins */
-        put("{\"line\":\"bind\",\"allocator\":%d,\"graph\":%d,\"ok\":%s,\"during\":%ld", allocator, id,
-            ok ? "true" : "false", computing);
-        put_sizes(galloc, allocator);
-        put(",\"places\":[");
-        put_spots(spots, ok ? s.n : 0);
-        put("],\"before\":[");
-        for (int i = 0, n = 0; had && i < s.n; i++) {
-            if (had[i]) {
-                put("%s[%d,%d,%" PRIu64 "]", n++ ? "," : "", i, given[i].buffer, given[i].offset);
-            }
-        }
-        put("]");
-        end_line();
-        free(spots);
-        free(given);
-        free(had);
-        forget(&s);
-        pthread_mutex_unlock(&lock);
-    }
-    leave(before);
-    return ok;
+EXPORT bool OURS(ggml_gallocr_set_resizable)(void * galloc, void * owner) {
+    tell_share(galloc);
+    return REAL(ggml_gallocr_set_resizable)(galloc, owner);
+}
+
+EXPORT void OURS(ggml_gallocr_set_shared_buffers)(void * galloc, void * group) {
+    tell_share(galloc);
+    REAL(ggml_gallocr_set_shared_buffers)(galloc, group);
 }
 
 /* ---- buffers ---- */
@@ -680,7 +728,7 @@ EXPORT void OURS(ggml_backend_buffer_free)(void * buffer) {
 static long tell_compute(struct ggml_cgraph * g, const char * by) {
     pthread_mutex_lock(&lock);
     struct seen   s     = tensors_of(g);
-    int           id    = graph_of(&s, g->n_nodes);
+    int           id    = graph_of(&s, g);
     struct spot * spots = spots_of(&s, false);
     long          n     = ++computes;
     put("{\"line\":\"compute\",\"compute\":%ld,\"by\":\"%s\",\"graph\":%d,\"places\":[", n, by, id);

@@ -49,7 +49,7 @@ static struct ggml_cgraph * build(struct ggml_context ** context, int n) {
     ggml_set_input(x);
     ggml_set_input(w);
     struct ggml_tensor * early = ggml_set_name(ggml_mul_mat(ctx, w, x), "early");
-    struct ggml_tensor * sum   = early;
+    struct ggml_tensor * sum   = ggml_set_name(ggml_add(ctx, early, x), "mixed");
     for (int i = 0; i < 4; i++) {
         sum = ggml_add(ctx, ggml_mul_mat(ctx, w, sum), x);
         ggml_format_name(sum, "sum %d", i);
