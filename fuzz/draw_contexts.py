@@ -22,6 +22,7 @@ from ..model.records import (
     Trace,
 )
 from .draw import Draw, weighted
+from .draw_beside import draw_beside
 from .draw_workspaces import DRAFT, TARGET, draw_setup
 
 _NO_FLAG = OpFlag(0)
@@ -80,11 +81,11 @@ class _History:
             (self.reopen, 1), (self.nodes, 1), (self.look, 1), (self.capacity, 1), (self.unchecked, 1),
         ]  # fmt: skip
         if self.setup.pool != PoolKind.NO_POOL:
-            moves.append((self.trim, 1))
+            moves += [(self.trim, 1), (self.starved, 1)]
         if self.server:
             moves += [(self.enter, 6), (self.step, 8), (self.leave, 5), (self.close_busy, 2)]
             moves.append((self.full_step, 2))
-        return moves
+        return [*moves, (self.beside, 2)]
 
     def begin(self) -> None:
         """Mostly what one would write first: both are opened, the draft attaches."""
@@ -180,10 +181,18 @@ class _History:
         if draw.boolean(0.35):  # the draft has more, so that the shared buffers must grow: that may fail (W6)
             self.prompt_of(DRAFT)
             op = replace(op, fail_nth=1) if draw.boolean(0.4) else op
+        flying = draw.boolean(0.25)  # W4: both lanes are waited for
+        if flying:
+            target = self.setup.contexts[TARGET]
+            self.add(Op(Kind.CTX_DECODE, TARGET, self.used(target), flags=OpFlag.ASYNC, value=target.batch))
         self.add(op)
+        if flying:
+            self.add(Op(Kind.CTX_SYNC, TARGET))
         if op.fail_nth or op.fail_types:  # without a scheduler a decode is refused
             if self.draw.boolean(0.5):
                 self.decode()
+            if self.draw.boolean(0.2):  # it is open all the same
+                self.add(Op(Kind.CTX_OPEN, DRAFT))
             self.add(Op(Kind.CTX_ATTACH, DRAFT, value=VALIDATED))
 
     def reopen(self) -> None:
@@ -230,6 +239,22 @@ class _History:
     def trim(self) -> None:
         self.add(Op(Kind.CTX_TRIM, self.who()))
 
+    def starved(self) -> None:
+        """A batch in flight, and one that its plan is right for but that has no scratch: nobody is waited for."""
+        n = self.who()
+        c = self.setup.contexts[n]
+        self.add(op := Op(Kind.CTX_DECODE, n, self.used(c), flags=OpFlag.ASYNC, value=1))
+        self.out += [Op(Kind.TRIM, other=t) for t in range(len(self.setup.types))]
+        self.add(replace(op, other=max(0, op.other - 1), fail_nth=1))
+
+    def beside(self) -> None:
+        n = self.who()
+        used = self.used(self.setup.contexts[n])
+        meanwhile = [Op(Kind.CTX_DECODE, n, used, value=1), Op(Kind.CTX_SYNC, n), Op(Kind.CTX_OPEN, n)]
+        if self.server:
+            meanwhile += [Op(Kind.SLOT_STEP, 0, value=1), Op(Kind.SLOT_LEAVE, 0)]
+        self.out += draw_beside(self.draw, self.setup, self.draw.choice(meanwhile))
+
     def enter(self) -> None:
         free = [k for k in range(MAX_SERVER_SLOTS) if k not in self.busy]
         if free and TARGET in self.open:
@@ -268,7 +293,7 @@ class _History:
         """Any operation of a context or slot, most of them at a wrong time."""
         draw = self.draw
         kinds = [Kind.CTX_OPEN, Kind.CTX_CLOSE, Kind.CTX_ATTACH, Kind.CTX_DECODE, Kind.CTX_SYNC, Kind.RESERVE,
-                 Kind.NEW, Kind.FREE]  # fmt: skip
+                 Kind.NEW, Kind.FREE, Kind.CTX_TRIM]  # fmt: skip
         kinds += [Kind.SLOT_ENTER, Kind.SLOT_STEP, Kind.SLOT_LEAVE] if self.server else []
         kind = draw.choice(kinds)
         if kind == Kind.CTX_DECODE:

@@ -44,10 +44,21 @@ def draw_sizes(draw: Draw, types: Sequence[BufferType], scale: int) -> Sizes:
     kind = draw.choice(types)
     if draw.boolean(0.03):  # no byte is needed at all
         return Sizes((0,))
+    if kind.max_size <= 1 << 16 and draw.boolean(0.15):
+        return Sizes(filling(draw, kind))
     palette = [scale]
     for _ in range(draw.integer(1, 4)):
         palette.append(_one_size(draw, kind, scale))
     return Sizes(tuple(palette))
+
+
+def filling(draw: Draw, kind: BufferType) -> tuple[int, ...]:
+    """Sizes that fill a largest buffer to its last byte together: two, three, or both."""
+    units = kind.max_size // kind.alignment
+    first = draw.integer(0, units // draw.choice((1, 4)))
+    second = draw.integer(0, units - first)
+    rest = units - first - second
+    return tuple(kind.alignment * n for n in (first, second, rest, draw.choice((second + rest, units))))
 
 
 def _one_size(draw: Draw, kind: BufferType, scale: int) -> int:

@@ -18,12 +18,13 @@ from .statements import mutations
 
 LISTED = Path(__file__).with_name("equivalent.json")
 BEYOND = Path(__file__).with_name("beyond.json")
+ABOVE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A slip in a file. `line`: its number; `was` and `becomes`: that line, `before` the one above, without
-    blanks at their ends."""
+    """A slip in a file. `line`: its number; `was` and `becomes`: that line, without blanks at its ends;
+    `before`: the ABOVE lines above it."""
 
     key: str
     source: Source
@@ -40,7 +41,7 @@ class Mutant:
 
 class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mutant that no check can tell from the original. `line` and `becomes` as in Mutant, blanks counted
-    as one; `after`: the line above, where others are alike. `why`: it is equivalent, or cannot be reached, or
+    as one; `after`: the end of the lines above, where others are alike. `why`: it is equivalent, or cannot be reached, or
     is nobody's to say; one sentence."""
 
     file: str
@@ -68,8 +69,9 @@ def of_source(source: Source, beyond: Path = BEYOND) -> list[Mutant]:
 
 
 def _bodies(text: str, function: str) -> list[tuple[int, int]]:
-    """Where the function is: from the line that names it to the one that closes it."""
-    pattern = rf"^[a-z][^;={{}}]*\b{re.escape(function)}\([^;{{}}]*\{{.*?^\}}"
+    """Where the function is: from the line that names it to the one that closes it, or that line alone."""
+    head = rf"^([ \t]*)[a-z][^;={{}}]*\b{re.escape(function)}\([^;{{}}]*\{{"
+    pattern = rf"{head}(?:[^\n]*\}}$|.*?^\1\}}$)"
     return [m.span() for m in re.finditer(pattern, text, re.M | re.S)]
 
 
@@ -78,7 +80,7 @@ def _mutant(source: Source, mutation: Mutation) -> Mutant:
     number = line_of(text, mutation.begin)
     was, becomes = (t.splitlines()[number - 1].strip() for t in (text, changed))
     name = f"{source.name}\0{mutation.begin}\0{mutation.end}\0{mutation.new}"
-    before = text.splitlines()[number - 2].strip() if number > 1 else ""
+    before = "\n".join(text.splitlines()[max(0, number - 1 - ABOVE) : number - 1])
     return Mutant(
         hashlib.sha256(name.encode()).hexdigest()[:16], source, mutation, number, was, becomes, before
     )
@@ -103,11 +105,13 @@ class Known:
             entries = msgspec.json.decode(path.read_bytes(), type=list[Listed])
         except (OSError, msgspec.MsgspecError) as error:
             raise MutantsError(f"{path} is no list of mutants that make no difference: {error}.") from None
-        self.by_change = {(e.file, plain(e.line), plain(e.becomes)): e for e in entries}
+        self.by_change: dict[tuple[str, str, str], list[Listed]] = {}
+        for e in entries:
+            self.by_change.setdefault((e.file, plain(e.line), plain(e.becomes)), []).append(e)
 
     def why(self, mutant: Mutant) -> str:
         """The reason for which it makes no difference; '' where none is listed."""
-        entry = self.by_change.get((mutant.source.name, plain(mutant.was), plain(mutant.becomes)))
-        if entry is None or (entry.after and plain(entry.after) != plain(mutant.before)):
-            return ""
-        return entry.why
+        change = (mutant.source.name, plain(mutant.was), plain(mutant.becomes))
+        above = plain(mutant.before)
+        fits = (e for e in self.by_change.get(change, ()) if above.endswith(plain(e.after)))
+        return next((e.why for e in fits), "")

@@ -8,7 +8,8 @@ from ...model.records import Trace
 from ..judge import Judge
 from ..verdict import Verdict
 
-ROUNDS, TRACES = 20, 16
+ROUNDS = 20
+LEAST, MOST, OPERATIONS = 4, 16, 600  #: traces; operations of them from which on no more are run
 NOISE = 8 << 10  #: bytes that a heap may grow by on its own
 
 
@@ -17,7 +18,10 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
 
     `traces`: which both pass; the first of them are run again and again.
     """
-    some = traces[:TRACES]
+    some: list[Trace] = []
+    for trace in traces[:MOST]:
+        if len(some) < LEAST or sum(len(t.ops) for t in some) < OPERATIONS:
+            some.append(trace)
     for subject in (judge, base):
         _growth(subject, some)  # a heap grows up
         grown = all(_growth(subject, some) > NOISE for _ in range(2))

@@ -1,7 +1,10 @@
 """One mutant: compiled, compared with what is known, and checked until it fails or its time is over.
 
 A mutant is killed by a trace that it fails and that the original passes: twice, the second time in
-processes that had run nothing before; or where its process grows with every session, and the original's not.
+a process that had run nothing before; or where its process grows with every session, and the original's not.
+
+Of a subject that the model predicts, a mutant's run is judged only where it is not the original's run, and
+one run in WHOLE: all that can be seen is the same then, so that many more traces are tried.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from ..batch.engine import Lanes
 from ..found import draw, profiles_for
 from ..judge import Judge
 from ..verdict import Verdict
+from .alike import shown
 from .grows import grows
 from .operators import Mutation
 from .sources import Source, digest
@@ -35,6 +39,8 @@ OTHERS = (
     6  #: processes in which the original must pass too: a fault of its own may depend on where memory lies
 )
 OWN = 0.75  #: of the drawn traces are of the kinds that the file is for
+WHOLE = 64
+BLAME_S = 2.0  #: after a difference that no clause decides, how long a trace is looked for that breaks one
 
 UNCOMPILED, SAME, KILLED, SURVIVED = "uncompiled", "same", "killed", "survived"
 
@@ -87,13 +93,15 @@ class Bench:
         self.others: list[Judge] = []
         self.of: tuple[str, int] = ("", 0)
         self.drawn: dict[int, Trace] = {}
+        self.shown: dict[int, int] = {}  # what the original showed of them, where the model predicts it
         self.aside = 0.0  #: seconds in which it was not a mutant that ran or was judged
 
     def begin(self, trial: Trial) -> Judge:
         """The original. Raises SubjectError."""
         if self.base is None or self.of != (trial.original, trial.seed):
             self.close()
-            self.base, self.of, self.drawn = Judge(trial.original), (trial.original, trial.seed), {}
+            self.base, self.of = Judge(trial.original), (trial.original, trial.seed)
+            self.drawn, self.shown = {}, {}
             if not self.base.caps & Cap.EXACT:
                 self.others = [Judge(trial.original) for _ in range(OTHERS)]
         return self.base
@@ -125,18 +133,41 @@ class Bench:
         self.aside, begin = 0.0, time.monotonic()
         with judge:
             judge.caps = base.caps  # a mutant may declare less
-            for trace in self.traces(trial, library, base, begin, out):
-                failed, steps = _judged(judge, trace)
-                if failed is None and not steps and _judged(base, trace)[1]:
-                    failed = Verdict("silent", "", "a session that the original takes is refused", 0, "open")
-                out.operations += steps
-                out.checked_s = trial.before_s + self.spent(begin)
-                if failed is not None and (failed := self.kills(judge, base, trace, failed)):
+            killed = False
+            for number, trace in self.traces(trial, library, base, begin, out):
+                alike = self.alike(number, trace, judge)
+                failed = None if alike else self.fails(judge, base, trace, out)
+                if alike:
+                    out.operations += len(trace.ops)
+                now = trial.before_s + self.spent(begin)
+                if failed is not None and (not killed or failed.clause):
                     out.state, out.verdict, out.trace = KILLED, failed, trace
+                if not killed:
+                    out.checked_s, killed = now, failed is not None
+                if killed and (out.verdict is None or out.verdict.clause or now > out.checked_s + BLAME_S):
                     return
+            if killed:
+                return
             out.verdict = grows(judge, base, list(self.drawn.values()))
             out.state = KILLED if out.verdict else SURVIVED
         out.checked_s = trial.before_s + self.spent(begin)
+
+    def fails(self, judge: Judge, base: Judge, trace: Trace, out: Outcome) -> Verdict | None:
+        """How the mutant fails at a trace where the original does not."""
+        failed, steps = _judged(judge, trace)
+        if failed is None and not steps and _judged(base, trace)[1]:
+            failed = Verdict("silent", "", "a session that the original takes is refused", 0, "open")
+        out.operations += steps
+        return self.kills(judge, base, trace, failed) if failed is not None else None
+
+    def alike(self, number: int, trace: Trace, judge: Judge) -> bool:
+        """Whether the mutant shows of drawn trace `number` (-1: of another) what the original does."""
+        if number % WHOLE == WHOLE - 1 or number not in self.shown:
+            return False
+        try:
+            return shown(trace, judge.run(trace)) == self.shown[number]
+        except SubjectError:
+            return False
 
     def kills(self, judge: Judge, base: Judge, trace: Trace, failed: Verdict) -> Verdict | None:
         """How the mutant fails in a new process, where the original gets past that; else None."""
@@ -144,7 +175,7 @@ class Bench:
             return None
         if failed.op == "open":
             return failed
-        for _ in range(2):
+        for _ in range(1 if base.caps & Cap.EXACT else 2):
             again, _steps = _judged(judge, trace, anew=True)
             if again is None or not all(_passes(b, trace, again, anew=True) for b in (base, *self.others)):
                 return None
@@ -153,8 +184,10 @@ class Bench:
     def spent(self, begin: float) -> float:
         return time.monotonic() - begin - self.aside
 
-    def traces(self, trial: Trial, library: str, base: Judge, begin: float, out: Outcome) -> Iterator[Trace]:
-        """Traces to judge, until the mutant's time is over: suspects of batches, and drawn ones."""
+    def traces(
+        self, trial: Trial, library: str, base: Judge, begin: float, out: Outcome
+    ) -> Iterator[tuple[int, Trace]]:
+        """Traces to judge, until the mutant's time is over: suspects of batches (-1), and drawn ones by number."""
         left = trial.seconds - trial.before_s
         batches = suspects(trial, library, out) if trial.source.lockstep else None
         until = 0.0  # what is easily seen needs no batches
@@ -163,17 +196,20 @@ class Bench:
             while out.traces == trial.traces or (
                 self.spent(begin) < left and (next(few) <= FEW or self.spent(begin) < until)
             ):
-                yield self.trace(out.traces, trial, base)
+                yield out.traces, self.trace(out.traces, trial, base)
                 out.traces += 1
             if batches is not None:
-                yield from itertools.takewhile(lambda trace: trace is not None, batches)
+                yield from ((-1, trace) for trace in iter(lambda: next(batches, None), None))
             until = self.spent(begin) + ROUND_S
 
     def trace(self, number: int, trial: Trial, base: Judge) -> Trace:
         """Trace `number`: the same for all mutants, so that it is drawn once."""
         begin = time.monotonic()
         if number not in self.drawn:
-            self.drawn[number] = passing(f"{trial.seed}/{number}", trial.source.serves, base)
+            drawn = passing(f"{trial.seed}/{number}", trial.source.serves, base)
+            self.drawn[number] = drawn
+            if base.caps & Cap.EXACT and (seen := shown(drawn, base.run(drawn))):
+                self.shown[number] = seen
         self.aside += time.monotonic() - begin
         return self.drawn[number]
 
@@ -196,7 +232,7 @@ def passing(seed: str, serves: tuple[str, ...], base: Judge) -> Trace:
     own = list(dict.fromkeys(k for k in kinds if k in serves)) or kinds  # each as often as the others
     trace = draw(rng, own if rng.random() < OWN else kinds, base.caps)
     for left in range(REPAIRS, -1, -1):
-        failed = base.judge(trace).failed
+        failed = base.quickly(trace).failed
         if failed is None:
             return trace
         rest = trace.ops[failed.step + 1 :] if left > 1 else ()
@@ -214,7 +250,7 @@ def _judged(judge: Judge, trace: Trace, anew: bool = False) -> tuple[Verdict | N
 
 
 def _passes(base: Judge, trace: Trace, failed: Verdict, anew: bool) -> bool:
-    before = base.judge(trace, anew).failed
+    before = (base.quickly(trace) if base.caps & Cap.EXACT else base.judge(trace, anew)).failed
     return before is None or before.step > failed.step
 
 

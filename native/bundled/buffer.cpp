@@ -1,21 +1,12 @@
 #include "buffer.h"
 
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 
 #include "defects.h"
+#include "must.h"
 
 namespace gc {
 namespace {
-
-// For calls that cannot fail unless the code above is wrong.
-void must(cuda::result r) {
-    if (r != cuda::success) {
-        std::fprintf(stderr, "gallocheck: CUDA driver error %d\n", r);
-        std::abort();
-    }
-}
 
 uint64_t range(const device & d, uint64_t size) {
     return (size + d.page - 1) / d.page * d.page;

@@ -47,7 +47,7 @@ bool involved(const gc_session & s, int32_t n) {
 
 // n or who shares buffers with it has work in flight.
 bool in_use(const gc_session & s, int n) {
-    return by_sched(s, n) && (sched_busy(s, n) || partner_busy(s, n));
+    return sched_busy(s, n) || partner_busy(s, n);
 }
 
 // -- capturing -----------------------------------------------------------------
@@ -132,7 +132,7 @@ findings replay(gc_session & s, const gallocr & a, int n, const record & r, bool
 int32_t launch_captured(gc_session & s, const gallocr & a, const gc_op & op, gc_obs & o) {
     const int n = op.alloc;
     const record & r = record_of(s, n);
-    if (!has_captured(s, n) || (by_sched(s, n) && partner_busy(s, n)) || involved(s, n)) return GC_MISUSE;
+    if (!has_captured(s, n) || partner_busy(s, n) || involved(s, n)) return GC_MISUSE;
     bool older = r.generation != a.generation && !(op.flags & GC_UNCHECKED); // Q1
     if (GC_PLANTED(REPLAYS_OLDER)) older = false;
     if (GC_PLANTED(LOOKS_AT_BOUND)) older = !a.bound.of || a.bound.generation != a.generation;
@@ -155,7 +155,7 @@ bool replaces(gc_session & s, const gc_op & op) {
     if (!a || !g || by_context(s, op.alloc) || GC_PLANTED(RESERVES_DURING_CAPTURE)) return false;
     const bool sched = by_sched(s, op.alloc);
     if (op.kind == GC_COMPUTE && (!sched || a->bound.of || partner_busy(s, op.alloc))) return false;
-    if (sched && sched_too_small(s, op.alloc, g->size())) return true;
+    if (sched_too_small(s, op.alloc, g->size())) return true;
     if (op.kind != GC_RESERVE) {
         if (ready_for(*a, *g)) return false;
         if (!sched && (a->uses & (a->uses - 1))) return false; // several types: it is refused anyway

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 
 #include "defects.h"
 #include "gc_oracle.h"
 #include "machine.h"
+#include "must.h"
 #include "pair.h"
 
 namespace gc {
@@ -19,12 +18,6 @@ struct finding {
     uint32_t trouble;
     int32_t node, src;
 };
-
-void must(cuda::result r, const char * what) {
-    if (r == cuda::success) return;
-    std::fprintf(stderr, "gallocheck: CUDA driver error %d: %s\n", r, what);
-    std::abort();
-}
 
 } // namespace
 

@@ -48,14 +48,14 @@ uint64_t wait_lanes(gc_session & s, int n, uint32_t lanes, shown & o) {
 graph & batch_graph(gc_session & s, int n, uint32_t tokens, uint32_t used) {
     auto & g = s.contexts->context[n].batches[{tokens, used}];
     const policy::parts p = policy::parts_for(made(s, n), used, false);
-    if (!g) g = scaled(*graph_of(s, made(s, n).graph), tokens, used, p.attention, p.window, p.indexer);
+    if (!g) g = scaled(*graph_of(s, made(s, n).graph), tokens, p.attention, p.window, p.indexer);
     return *g;
 }
 
 graph & reserved_graph(gc_session & s, int n, const policy::need & r) {
     auto & g = s.contexts->context[n].reservations[{r.tokens, r.cells}];
     const policy::parts p = policy::parts_for(made(s, n), r.cells, true);
-    if (!g) g = scaled(*graph_of(s, made(s, n).graph), r.tokens, r.cells, p.attention, p.window, p.indexer);
+    if (!g) g = scaled(*graph_of(s, made(s, n).graph), r.tokens, p.attention, p.window, p.indexer);
     return *g;
 }
 
@@ -109,11 +109,9 @@ bool template_makes_sense(const graph & g) {
     return true;
 }
 
-bool context_makes_sense(const gc_session & s, int n) {
-    if (n < 0 || n >= GC_MAX_CONTEXTS) return false;
-    const gc_context & c = made(s, n);
+bool context_makes_sense(const gc_session & s, const gc_context & c) {
     const graph * g = graph_of(s, c.graph);
-    if (c.config < 0 || c.config >= int32_t(s.setup.n_configs) || !g || !template_makes_sense(*g)) return false;
+    if (c.config >= int32_t(s.setup.n_configs) || !g || !template_makes_sense(*g)) return false;
     if (c.lanes < 1 || c.lanes > GC_MAX_LANES || c.memory >= GC_N_MEMORIES) return false;
     return c.cells >= 8 && c.cells % 8 == 0 && c.generation >= 1 && c.generation <= c.batch;
 }
@@ -126,18 +124,16 @@ void leave(gc_session & s, int n, shown & o) {
 }
 
 int32_t open(gc_session & s, int n, shown & o) {
-    if (!context_makes_sense(s, n) || s.contexts->context[n].open) return GC_MISUSE;
     context & c = s.contexts->context[n];
     const gc_context & m = made(s, n);
+    if (m.config < 0 || c.open || !context_makes_sense(s, m)) return GC_MISUSE;
     for (uint32_t lane = 0; lane < m.lanes; lane++) {
         if (s.allocs[number(n, lane)]) return GC_MISUSE;
     }
     c.open = c.able = true;
     c.nodes = m.nodes ? m.nodes : graph_of(s, m.graph)->size();
-    for (uint32_t lane = 0; lane < GC_MAX_LANES; lane++) {
+    for (uint32_t lane = 0; lane < m.lanes; lane++) {
         c.lane[lane] = policy::start(m);
-        c.bound[lane] = nullptr;
-        if (lane >= m.lanes) continue;
         sched_new(s, number(n, lane), m.config, c.nodes);
         if (m.options) sched_own(s, number(n, lane)); // only so can its buffers become smaller
     }
@@ -232,7 +228,7 @@ int32_t launch(gc_session & s, int n, uint32_t lane, uint32_t tokens, uint32_t u
     if (GC_PLANTED(BATCH_IS_PADDED) && made(s, n).options & GC_LIVE_CONTEXT) used = r.cells;
     graph & g = batch_graph(s, n, tokens, used);
     const int a = number(n, lane);
-    if (c.bound[lane] != &g || !alloc_of(s, a)->bound.of) {
+    if (c.bound[lane] != &g) {
         c.bound[lane] = nullptr;
         const int32_t status = sched_bind(s, a, g, o.found, &reserved_graph(s, n, r));
         if (status != GC_DONE) return status;
@@ -275,7 +271,6 @@ void wait_for(gc_session & s, int n, shown & o) {
 
 int32_t trim_types(gc_session & s, uint32_t types, shown & o) {
     if (s.setup.pool == GC_NO_POOL) return GC_MISUSE;
-    if (capture_going_on(s)) return GC_REFUSED; // Q3
     o.released = trim_pools(s, types);
     return GC_DONE;
 }
@@ -290,10 +285,7 @@ int32_t decode(gc_session & s, int n, uint64_t tokens, int64_t used, uint32_t fl
     const bool both = policy::runs(m, 1, uint32_t(tokens));
     for (uint32_t lane = 0; lane < (both ? 2u : 1u); lane++) {
         const policy::lane after = policy::follow(c.lane[GC_PLANTED(LANES_SHARE_STATE) ? 0 : lane], need);
-        if (settle(s, n, lane, after, flags & GC_UNCHECKED, o) != GC_DONE) {
-            o.found.digest = 0;
-            return GC_REFUSED;
-        }
+        if (settle(s, n, lane, after, flags & GC_UNCHECKED, o) != GC_DONE) return GC_REFUSED;
     }
     if (GC_PLANTED(LANE_1_FOLLOWS_ALL) && !both && m.lanes == 2) {
         settle(s, n, 1, policy::follow(c.lane[1], need), flags & GC_UNCHECKED, o);
@@ -309,7 +301,7 @@ int32_t decode(gc_session & s, int n, uint64_t tokens, int64_t used, uint32_t fl
 int32_t context_act(gc_session & s, const gc_op & op, shown & o) {
     const int n = op.alloc;
     if (op.kind == GC_CTX_OPEN) return open(s, n, o);
-    if (n < 0 || n >= GC_MAX_CONTEXTS || !s.contexts->context[n].open) return GC_MISUSE;
+    if (!s.contexts->context[n].open) return GC_MISUSE;
     switch (op.kind) {
         case GC_CTX_CLOSE:  return close(s, n, o);
         case GC_CTX_ATTACH: return attach(s, n, op.value, o);
@@ -344,12 +336,6 @@ void context_open(gc_session & s) {
 }
 
 void context_close(gc_session & s) {
-    shown ignored;
-    for (int n = 0; n < GC_MAX_CONTEXTS; n++) {
-        if (!s.contexts->context[n].open) continue;
-        wait_for(s, n, ignored);
-        leave(s, n, ignored);
-    }
     delete s.contexts;
     s.contexts = nullptr;
 }
@@ -366,7 +352,6 @@ int32_t context_step(gc_session & s, const gc_op & op, gc_obs & o) {
 void context_observe(gc_session &, const gc_op &, gc_obs &) {}
 
 bool by_context(const gc_session & s, int32_t n) {
-    if (n < 0 || n >= GC_MAX_ALLOCS) return false;
     const int of = n / GC_MAX_LANES;
     return s.contexts->context[of].open && uint32_t(n % GC_MAX_LANES) < made(s, of).lanes;
 }

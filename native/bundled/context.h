@@ -50,7 +50,7 @@ struct shown {
 int32_t context_act(gc_session & s, const gc_op & op, shown & o);
 int32_t decode(gc_session & s, int n, uint64_t tokens, int64_t used, uint32_t flags, shown & o);
 void wait_for(gc_session & s, int n, shown & o); // all lanes; nothing where it is not open
-// The pools of all devices under these types: GC_MISUSE without pools, GC_REFUSED during a capture.
+// The pools of all devices under these types: GC_MISUSE without pools. No capture is going on (Q3).
 int32_t trim_types(gc_session & s, uint32_t types, shown & o);
 uint64_t mix_lanes(uint64_t a, uint64_t b);
 // Writes what is shown, and what is seen of context `n`.

@@ -141,8 +141,8 @@ const entry & gallocr::holding(int t) const {
 }
 
 bool ready_for(const gallocr & a, const graph & g) {
-    if (GC_PLANTED(BINDS_TO_NOTHING)) return a.planned && plan_covers(*a.planned, g);
-    return a.planned && plan_covers(*a.planned, g) && buffers_fit(a);
+    if (GC_PLANTED(BINDS_TO_NOTHING)) return a.planned && same_graph(*a.planned, g);
+    return a.planned && same_graph(*a.planned, g) && buffers_fit(a);
 }
 
 bool reserve(gallocr & a, const graph & g) {

@@ -1,7 +1,7 @@
 #include "graph.h"
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include "defects.h"
 #include "stream.h"
@@ -47,26 +47,17 @@ graph::graph(const gc_tensor * t, uint32_t n) : tensors(t, t + n), values(n), re
         }
         if (has(i, GC_PREALLOC)) {
             own_offset[i] = own_size;
-            own_size += (std::min(tensors[i].size, machine::host_most()) + 63) / 64 * 64;
-        }
-        for (const uint64_t x : {tensors[i].size, tensors[i].pad, tensors[i].view_offs, uint64_t(tensors[i].flags)}) {
-            hash = gc_mix(hash ^ x);
+            own_size += std::min(tensors[i].size, machine::host_most());
         }
     }
 }
 
-graph::~graph() {
-    if (own) machine::free_host(own_in, own);
-}
-
 uint8_t * graph::own_memory(uint32_t i) {
     if (!own && own_size > 0) {
-        own_in = machine::here();
-        own = static_cast<uint8_t *>(machine::host_memory(own_in, own_size));
+        own = static_cast<uint8_t *>(machine::host_memory(machine::here(), own_size));
         for (uint32_t k = 0; k < size(); k++) {
-            if (has(k, GC_PREALLOC) && tensors[k].size <= machine::host_most()) {
-                fill(own + own_offset[k], tensors[k].size, values[k]);
-            }
+            if (!has(k, GC_PREALLOC) || tensors[k].size > machine::host_most()) continue;
+            fill(own + own_offset[k], tensors[k].size, values[k]);
         }
     }
     return own + own_offset[i];
@@ -76,30 +67,20 @@ bool same_graph(const graph & a, const graph & b) {
     if (GC_PLANTED(PLAN_FOR_ANY_OF_THAT_COUNT)) return a.size() == b.size();
     const auto as_large = [](const gc_tensor & x, const gc_tensor & y) { return x.size == y.size && x.pad == y.pad; };
     if (GC_PLANTED(PLAN_FOR_ANY_OF_THAT_SIZE)) return std::ranges::equal(a.tensors, b.tensors, as_large);
-    if (&a == &b) return true;
-    if (a.hash != b.hash || a.size() != b.size()) return false;
-    const size_t bytes = a.size() * sizeof(gc_tensor);
-    return bytes == 0 || std::memcmp(a.tensors.data(), b.tensors.data(), bytes) == 0;
+    const auto bytes = [](const graph & g) {
+        return std::string_view(reinterpret_cast<const char *>(g.tensors.data()), g.size() * sizeof(gc_tensor));
+    };
+    return bytes(a) == bytes(b);
 }
 
-std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t cells, uint32_t attention, uint32_t window,
-                              uint32_t indexer) {
+std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t attention, uint32_t window, uint32_t indexer) {
     const uint64_t per_token[GC_N_SCALES] = {0, 1, attention, window, indexer};
     std::vector<gc_tensor> tensors = of.tensors;
     for (gc_tensor & t : tensors) {
         if (t.scale != GC_SCALE_NONE) t.size *= tokens * per_token[t.scale];
         t.scale = GC_SCALE_NONE;
     }
-    auto g = std::make_unique<graph>(tensors.data(), uint32_t(tensors.size()));
-    g->scaled_from = &of;
-    g->tokens = tokens;
-    g->cells = cells;
-    return g;
-}
-
-bool plan_covers(const graph & planned, const graph & g) {
-    const bool batch = planned.scaled_from && planned.scaled_from == g.scaled_from;
-    return same_graph(planned, g) || (batch && g.tokens <= planned.tokens && g.cells <= planned.cells);
+    return std::make_unique<graph>(tensors.data(), uint32_t(tensors.size()));
 }
 
 } // namespace gc

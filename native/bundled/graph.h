@@ -14,16 +14,11 @@ struct graph {
     std::vector<gc_tensor> tensors;
     std::vector<uint64_t> values;      // what each tensor must hold, see gc_oracle.h
     std::vector<bool> read;            // some tensor has it as a source
-    uint64_t hash = 0;                 // of the tensors
     std::vector<uint64_t> own_offset;  // preallocated leafs: where in `own`
-    uint8_t * own = nullptr;           // memory of preallocated leafs, made and filled on first use
+    uint8_t * own = nullptr;           // memory of preallocated leafs, made and filled on first use; it goes with the session
     uint64_t own_size = 0;
-    machine::world * own_in = nullptr; // whose memory it is
-    const graph * scaled_from = nullptr; // the template that it was made from, for a batch of so many tokens and cells
-    uint32_t tokens = 0, cells = 0;
 
     graph(const gc_tensor * t, uint32_t n);
-    ~graph();
     graph(const graph &) = delete;
     graph & operator=(const graph &) = delete;
 
@@ -39,13 +34,10 @@ struct graph {
 
 // The rules stated with gc_tensor in gallocheck.h.
 bool makes_sense(const gc_tensor * t, uint32_t n);
-// All tensors equal.
+// All tensors equal: a plan made for one is right for the other.
 bool same_graph(const graph & a, const graph & b);
-// A context's template with its sizes multiplied (GC_SCALE_...): a batch of so many tokens with `cells` in use,
-// of which the parts of the memory have attention, window and indexer cells (W7).
-std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t cells, uint32_t attention, uint32_t window,
-                              uint32_t indexer);
-// A plan made for `planned` is right for g: an equal graph, or the same template for no larger a batch.
-bool plan_covers(const graph & planned, const graph & g);
+// A context's template with its sizes multiplied (GC_SCALE_...): a batch of so many tokens, of which the parts
+// of the memory have attention, window and indexer cells (W7).
+std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t attention, uint32_t window, uint32_t indexer);
 
 } // namespace gc

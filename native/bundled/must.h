@@ -8,9 +8,9 @@
 
 namespace gc {
 
-inline void must(cuda::result r) {
+inline void must(cuda::result r, const char * what = "a call that cannot fail") {
     if (r != cuda::success) {
-        std::fprintf(stderr, "gallocheck: CUDA driver error %d\n", r);
+        std::fprintf(stderr, "gallocheck: CUDA driver error %d: %s\n", r, what);
         std::abort();
     }
 }

@@ -83,9 +83,7 @@ bool holds(const cuda::driver & api, const taken & t) {
 
 // The pool that an operation names; null where there is none.
 pool * named(gc_session & s, const gc_op & op) {
-    const bool there = s.pools && op.other >= 0 && op.other < int32_t(s.setup.n_types) && op.alloc >= 0 &&
-                       op.alloc < GC_MAX_STREAMS;
-    return there ? s.pools->device[op.other].stream[op.alloc].get() : nullptr;
+    return s.pools ? s.pools->device[op.other].stream[op.alloc].get() : nullptr;
 }
 
 // What was given to the stream before may still write where the block is.
@@ -138,7 +136,8 @@ uint32_t devices_of(const gc_session & s, int type) {
 // V3: whatever may use a device's pools runs on the session's streams.
 void wait_for_streams(gc_session & s) {
     for (int n = 0; n < GC_MAX_STREAMS; n++) {
-        if (!captured_stream(s, n)) wait_for_stream(s, n);
+        if (GC_PLANTED(TRIMS_DURING_CAPTURE) && captured_stream(s, n)) continue;
+        wait_for_stream(s, n);
     }
 }
 
@@ -192,7 +191,7 @@ void pool_close(gc_session & s) {
 int32_t pool_step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_POOL_ALLOC) return alloc_block(s, op, o);
     if (op.kind == GC_POOL_FREE) return free_block(s, op, o);
-    if (!s.pools || op.other < 0 || op.other >= int32_t(s.setup.n_types)) return GC_MISUSE;
+    if (!s.pools) return GC_MISUSE;
     if (capture_going_on(s) && !GC_PLANTED(TRIMS_DURING_CAPTURE)) return GC_REFUSED; // Q3
     o.released = trim_pools(s, 1u << op.other);
     return GC_DONE;
@@ -214,7 +213,6 @@ void pool_observe(gc_session & s, const gc_op & op, gc_obs & o) {
 }
 
 bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t *, GC_MAX_TYPES> & scratch) {
-    scratch = {};
     if (!s.pools) return true;
     uint32_t devices = 0;
     for (const gc_place & p : s.allocs[n]->bound.places) {
@@ -229,7 +227,7 @@ bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t 
         scratch_block b = {s.pools->device[d].stream[n].get(), {}};
         if (!b.of->take(scratch_size(g), b.at)) {
             pool_give(s);
-            scratch = {};
+            if (GC_PLANTED(RECORDS_WITHOUT_SCRATCH)) scratch = {};
             return false;
         }
         s.pools->scratch.push_back(b);

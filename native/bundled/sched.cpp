@@ -135,7 +135,7 @@ int32_t run(gc_session & s, const gc_op & op, gc_obs & o, findings & f) {
     }
 }
 
-void keep_readings(gc_session & s, int n) { // for CACHES_READINGS
+[[maybe_unused]] void keep_readings(gc_session & s, int n) { // for CACHES_READINGS
     if (!by_sched(s, n)) return;
     sched(s, n).read[0] = s.allocs[n]->generation;
 }
@@ -157,8 +157,7 @@ cuda::stream stream_of(gc_session & s, int n) {
 }
 
 int32_t sched_new(gc_session & s, int n, int config, uint64_t nodes) {
-    const bool possible = n >= 0 && n < GC_MAX_ALLOCS && config >= 0 && config < int(s.setup.n_configs);
-    if (!possible || s.allocs[n]) return GC_MISUSE;
+    if (s.allocs[n]) return GC_MISUSE;
     s.allocs[n] = new_gallocr(layout_of(s, config), s.devices.data(), s.setup.strategy);
     sched(s, n) = {true, config, nodes, {}, {}};
     return GC_DONE;
@@ -169,7 +168,7 @@ void sched_free(gc_session & s, int n, findings & f) {
     forget_captured(s, n);
     free_gallocr(s.allocs[n]);
     s.allocs[n] = nullptr;
-    sched_wait(s, n);
+    if (GC_PLANTED(FREE_DOES_NOT_WAIT)) sched_wait(s, n);
     sched(s, n) = {};
 }
 
@@ -314,12 +313,10 @@ void add(findings & to, const findings & more) {
 }
 
 void show(const findings & f, gc_obs & o) {
-    if (f.trouble && !o.trouble) {
-        o.bad_node = f.bad_node;
-        o.bad_src = f.bad_src;
-        o.bad_offset = f.bad_offset;
-    }
-    o.trouble |= f.trouble;
+    o.trouble = f.trouble;
+    o.bad_node = f.bad_node;
+    o.bad_src = f.bad_src;
+    o.bad_offset = f.bad_offset;
     o.digest = f.digest;
 }
 
@@ -344,9 +341,8 @@ int32_t sched_step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (GC_PLANTED(SHRINK_READING_IS_LATE)) sched(s, op.alloc).read[1] = s.allocs[op.alloc]->shrink_generation;
     const int32_t status = run(s, op, o, f);
     if (op.kind == GC_BORROW && status != GC_MISUSE) o.reason = missing_to_share(s.setup.strategy, op.value);
-    if (op.kind == GC_COMPUTE && op.flags & GC_ASYNC) f.digest = 0;
     show(f, o);
-    if (op.kind != GC_LOOK) keep_readings(s, op.alloc);
+    if (GC_PLANTED(CACHES_READINGS) && op.kind != GC_LOOK) keep_readings(s, op.alloc);
     return status;
 }
 
@@ -362,7 +358,7 @@ void sched_observe(gc_session & s, const gc_op & op, gc_obs & o) {
 }
 
 bool by_sched(const gc_session & s, int32_t n) {
-    return s.schedulers && n >= 0 && n < GC_MAX_ALLOCS && s.schedulers->of[n].alive;
+    return s.schedulers->of[n].alive;
 }
 
 } // namespace gc

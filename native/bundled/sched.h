@@ -16,7 +16,7 @@ namespace gc {
 cuda::stream stream_of(gc_session & s, int n);
 
 // A plain allocator of that config, behind a scheduler of that many tensors (0: any number).
-// GC_MISUSE where the number is taken, or there is no such config.
+// GC_MISUSE where the number is taken.
 int32_t sched_new(gc_session & s, int n, int config, uint64_t nodes);
 // Waits for n and its partner (C1), then frees it.
 void sched_free(gc_session & s, int n, findings & f);
@@ -55,7 +55,7 @@ void sched_larger(gc_session & s, int n, uint64_t tensors, findings & f);
 // Work that another layer gave n's stream (a replay of a captured graph) is in flight from now on.
 // `keep`: its owner forgets the flight itself, waiting only asks it.
 void sched_launched(gc_session & s, int n, flight * what, bool keep);
-// Adds findings to others (the first trouble's place stays), and to an observation, with the digest.
+// Adds findings to others (the first trouble's place stays); writes all that were found to an observation.
 void add(findings & to, const findings & more);
 void show(const findings & f, gc_obs & o);
 

@@ -15,7 +15,6 @@ namespace {
 int32_t enter(gc_session & s, int slot) {
     if (s.server->busy[slot] || !s.contexts->context[TARGET].open) return GC_MISUSE;
     s.server->busy[slot] = true;
-    s.server->cells[slot] = 0;
     return GC_DONE;
 }
 
@@ -32,7 +31,6 @@ int32_t advance(gc_session & s, int slot, uint64_t tokens, shown & o) {
     s.server->cells[slot] += tokens;
     if (!s.contexts->context[DRAFT].open) return GC_DONE;
     const uint64_t digest = o.found.digest;
-    o.found.digest = 0;
     status = decode(s, DRAFT, 1, in_use(DRAFT), 0, o);
     o.found.digest = status == GC_DONE ? mix_lanes(digest, o.found.digest) : 0;
     return status;
@@ -56,7 +54,6 @@ int32_t leave(gc_session & s, int slot, shown & o) {
 }
 
 int32_t act(gc_session & s, const gc_op & op, shown & o) {
-    if (op.alloc < 0 || op.alloc >= GC_MAX_SERVER_SLOTS) return GC_MISUSE;
     switch (op.kind) {
         case GC_SLOT_ENTER: return enter(s, op.alloc);
         case GC_SLOT_STEP:  return advance(s, op.alloc, op.value, o);

@@ -59,7 +59,7 @@ GC_LAYER(server)  // GC_SLOT_ENTER to GC_SLOT_LEAVE
 #undef GC_LAYER
 
 // V: before a graph bound by allocator n is launched: one block of scratch_size(g) bytes of its stream's pool
-// on every device that it has tensors on; `scratch` by device, null where none. False: one cannot be had, and
+// on every device that it has tensors on; `scratch` by device, stays null where none. False: one cannot be had, and
 // nothing stays taken. Without pools it is true and all null. pool_give, once all is launched, gives them back.
 bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t *, GC_MAX_TYPES> & scratch);
 void pool_give(gc_session & s);

@@ -20,11 +20,11 @@
 namespace gc {
 
 gallocr * alloc_of(const gc_session & s, int32_t n) {
-    return n >= 0 && n < GC_MAX_ALLOCS ? s.allocs[n] : nullptr;
+    return s.allocs[n];
 }
 
 graph * graph_of(const gc_session & s, int32_t n) {
-    return n >= 0 && size_t(n) < s.graphs.size() ? s.graphs[n].get() : nullptr;
+    return size_t(n) < s.graphs.size() ? s.graphs[n].get() : nullptr;
 }
 
 namespace {
@@ -68,20 +68,32 @@ bool makes_sense(const gc_setup & s) {
     return true;
 }
 
-bool knows_type(const gc_session & s, int32_t t) {
-    return t >= 0 && t < int32_t(s.setup.n_types);
+// The numbers in an operation are such as gallocheck.h states. Whether what they name is there is asked later.
+bool makes_sense(const gc_session & s, const gc_op & op) {
+    const auto below = [](int32_t n, uint32_t many) { return n >= 0 && uint32_t(n) < many; };
+    if (!below(op.kind, GC_N_KINDS)) return false;
+    if (op.kind >= GC_CTX_OPEN && op.kind <= GC_CTX_TRIM) return below(op.alloc, GC_MAX_CONTEXTS);
+    static_assert(GC_MAX_ALLOCS == GC_MAX_STREAMS && GC_MAX_ALLOCS == GC_MAX_SERVER_SLOTS);
+    if (!below(op.alloc, GC_MAX_ALLOCS)) return false;
+    switch (op.kind) {
+        case GC_NEW:        return below(op.other, s.setup.n_configs);
+        case GC_BORROW:     return below(op.other, GC_MAX_ALLOCS);
+        case GC_CAPACITY:
+        case GC_POOL_ALLOC:
+        case GC_POOL_FREE:
+        case GC_TRIM:       return below(op.other, s.setup.n_types);
+        default:            return true;
+    }
 }
 
 int32_t make_new(gc_session & s, const gc_op & op) {
-    const bool free = op.alloc >= 0 && op.alloc < GC_MAX_ALLOCS && !s.allocs[op.alloc];
-    if (!free || op.other < 0 || op.other >= int32_t(s.setup.n_configs) || (op.flags & GC_BY_SCHED)) return GC_MISUSE;
+    if (s.allocs[op.alloc]) return GC_MISUSE;
     const layout l = {s.setup.types, s.setup.slots[op.other], s.setup.n_slots[op.other]};
     s.allocs[op.alloc] = new_gallocr(l, s.devices.data(), s.setup.strategy);
     return GC_DONE;
 }
 
 int32_t set_capacity(gc_session & s, const gc_op & op) {
-    if (!knows_type(s, op.other)) return GC_MISUSE;
     machine::set_capacity(s.world, op.other, op.value);
     return GC_DONE;
 }
@@ -177,7 +189,7 @@ bool observed(const gc_op & op, int32_t status) {
     switch (op.kind) {
         case GC_NEW: return status == GC_DONE;
         case GC_CAPACITY: return false;
-        default: return (op.kind >= 0 && op.kind <= GC_RESET) || (op.kind >= GC_CAPTURE_BEGIN && op.kind <= GC_DROP);
+        default: return op.kind <= GC_RESET || (op.kind >= GC_CAPTURE_BEGIN && op.kind <= GC_DROP);
     }
 }
 
@@ -197,7 +209,6 @@ int32_t alloc_step(gc_session & s, const gc_op & op, gc_obs & o) {
 
 int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_CAPACITY) return set_capacity(s, op);
-    if (op.kind < 0 || op.kind >= GC_N_KINDS) return GC_MISUSE;
     int32_t decided = GC_MISUSE;
     if (capture_decides(s, op, decided)) return decided; // Q3
     if (op.kind >= GC_SLOT_ENTER) return server_step(s, op, o);
@@ -213,6 +224,8 @@ int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
 void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     o = {};
     o.bad_node = o.bad_src = -1;
+    o.status = GC_MISUSE;
+    if (!makes_sense(s, op)) return;
     machine::start_operation(s.world, op.fail_types, op.fail_nth);
     o.status = step(s, op, o);
     const gallocr * a = alloc_of(s, op.alloc);
@@ -283,7 +296,6 @@ GC_EXPORT uint64_t gc_close(gc_session * s) {
         left += gc::machine::used(s->world, int(t));
     }
     left += gc::machine::reserved(s->world);
-    s->graphs.clear(); // their memory is the world's
     gc::machine::close(s->world);
     delete s;
     return left;
@@ -306,7 +318,7 @@ GC_EXPORT void gc_run(gc_session * s, const gc_op * ops, gc_obs * obs, uint64_t 
 
 GC_EXPORT uint32_t gc_places(gc_session * s, int32_t alloc, gc_place * out, uint32_t max) {
     const gc::gallocr * a = gc::alloc_of(*s, alloc);
-    if (!a || !a->bound.of) return 0;
+    if (!a) return 0;
     const auto & places = a->bound.places;
     std::copy_n(places.begin(), std::min<size_t>(places.size(), max), out);
     return uint32_t(places.size());

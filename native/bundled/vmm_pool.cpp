@@ -50,7 +50,7 @@ class vmm_pool : public pool {
     }
 
     fate what_became_of(const block & b) const override {
-        if (!base_ || b.at + b.size > base_ + mapped_) return fate::gone;
+        if (b.at + b.size > base_ + mapped_) return fate::gone;
         return b.at < base_ + out_ ? fate::lent : fate::free;
     }
 

@@ -203,17 +203,6 @@ void * host_memory(world * w, uint64_t size) {
     return p;
 }
 
-void free_host(world * w, void * p) {
-    uint64_t size = 0;
-    {
-        const std::scoped_lock lock(w->mutex);
-        size = w->own[p];
-        w->own.erase(p);
-    }
-    if (!w->card) munmap(p, size);
-    else must(table(w).mem_free_host(p), "mem_free_host");
-}
-
 uint64_t host_most() {
     return on_card() ? uint64_t(1) << 28 : uint64_t(1) << 36;
 }

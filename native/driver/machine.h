@@ -40,10 +40,9 @@ uint64_t most(const world * w); // of a buffer, the bytes from its start that ca
 uint64_t page(); // addresses are reserved in multiples of it
 
 // Host memory that kernels reach too, zero, so many bytes; it counts as nothing.
-// It lives until it is freed, or its world is closed. `host_most`: no more than
-// this of one tensor is asked for, bytes.
+// It lives until its world is closed. `host_most`: no more than this of one tensor
+// is asked for, bytes.
 void * host_memory(world * w, uint64_t size);
-void free_host(world * w, void * p);
 uint64_t host_most();
 
 // Device memory without the driver's checks, also behind a buffer's end up to the
