@@ -278,6 +278,30 @@ def report(
 
 
 @app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="'pinned', a directory with a ggml tree, or a subject.")],
+    b: Annotated[str, typer.Argument(help="What must not be worse: named as A.")],
+    graphs: Annotated[
+        list[Path] | None,
+        typer.Option("--graphs", "-g", help="Graphs of a replay file or a dump, in place of drawn ones."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Cases to draw, each a few graphs.", min=1)
+    ] = 200,
+    seed: Annotated[int, typer.Option(help="Of the cases that are drawn.", min=0)] = 1,
+    tolerance: Annotated[float, typer.Option(help="Percent that B may be above A.", min=0)] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:
+    """Compare two allocators over the same graphs: bytes, chunks and reallocations.
+
+    Exit 0: B is not worse than A; 1: it is; 2: bad input; 3: could not run.
+    """
+    from . import compare as job
+
+    raise typer.Exit(job.run(console, a, b, graphs or [], number, seed, tolerance, as_json))
+
+
+@app.command()
 def explain(clause: Annotated[str, typer.Argument(help="A clause id, such as R6.")]) -> None:
     """Print a clause: its statement, why it exists, what is proved, and the shortest traces that are about it."""
     from . import explain as job

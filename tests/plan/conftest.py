@@ -36,6 +36,7 @@ class Kitchen:
 
     def __init__(self, tree: trees.Tree, home: Path) -> None:
         self.tree, self.home = tree, home
+        self.known: dict[tuple[str, str] | None, Path] = {}
         self.parts: Parts = Builder(tree, VARIANTS["plain"], quiet).parts("ggml-alloc.c")
         self.include = [f"-I{tree.root / name}" for name in ("include", "src")]
         self.cc = shutil.which("cc") or "gcc"
@@ -59,10 +60,15 @@ class Kitchen:
 
     def wrapped(self, fault: tuple[str, str] | None) -> Path:
         """The program with everything inside, the hook by the linker's --wrap."""
-        hook = self.hook("-DGALLOCHECK_HOOK_WRAP", "-c", out="hook.o")
+        if fault in self.known:
+            return self.known[fault]
+        hook = self.home / "hook.o"
+        if not hook.is_file():
+            self.hook("-DGALLOCHECK_HOOK_WRAP", "-c", out=hook.name)
         out = self.home / f"wrapped-{abs(hash(fault))}"
         run(self.parts.link[0], self.home / "program.o", hook, self.planner(fault), *self.parts.objects,
             f"@{HOOK / 'wrap.args'}", *self.parts.libraries, "-ldl", "-o", out)  # fmt: skip
+        self.known[fault] = out
         return out
 
     def shared(self) -> tuple[Path, Path]:

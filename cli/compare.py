@@ -1,0 +1,126 @@
+"""`gallocheck compare A B`: two allocators over the same graphs; B must not be worse."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..fuzz.compare import MEASURES, Case, Comparison, Pair, compare, drawn, of_file
+from ..fuzz.subjects import Subject, find
+from ..fuzz.words import count, describe_graph
+from ..report.units import amount
+from .target import saying
+
+PINNED = "pinned"  #: the release that gallocheck fetches
+SHOWN = 5  #: regressions that are told
+
+
+def run(
+    console: Console,
+    a: str,
+    b: str,
+    files: list[Path],
+    number: int,
+    seed: int,
+    tolerance: float,
+    as_json: bool,
+) -> int:
+    """Compares and prints; 0 where B is not worse, 1 where it is, 3 where the two have nothing in common."""
+    quiet = Console(stderr=True, highlight=False) if as_json else console
+    first, second = subject(quiet, a), subject(quiet, b)
+    cases: list[Case] = list(chain.from_iterable(of_file(file) for file in files))
+    found = compare(first.library, second.library, cases or drawn(seed, number))
+    if as_json:
+        print(json.dumps(document(a, b, found, tolerance, None if cases else seed), indent=1))
+    else:
+        show(console, a, b, found, tolerance, None if cases else seed)
+    if not found.both:
+        return 3
+    return 1 if found.worse(tolerance) or found.only_a else 0
+
+
+def subject(console: Console, name: str) -> Subject:
+    """'pinned', a directory with a ggml tree, or a subject as --subject names it. Raises UnknownSubject, TreeError."""
+    if name == PINNED:
+        return find("ggml", None, 0, saying(console))
+    if Path(name).is_dir():
+        return find("ggml", Path(name), 0, saying(console))
+    return find(name, None, 0, saying(console))
+
+
+def document(a: str, b: str, found: Comparison, tolerance: float, seed: int | None) -> dict[str, object]:
+    return {
+        "a": a,
+        "b": b,
+        "seed": seed,
+        "tolerance": tolerance,
+        "graphs": len(found.both),
+        "sequences": found.sequences,
+        "lower bound": found.bound,
+        "measures": {m: {"a": found.a[m], "b": found.b[m]} for m in MEASURES},
+        "worse": found.worse(tolerance),
+        "only a": found.only_a,
+        "only b": found.only_b,
+        "regressions": [
+            {"graph": p.origin, "a": p.a.peak, "b": p.b.peak, "lower bound": p.bound}
+            for p in found.regressions(SHOWN)
+            if p.a and p.b
+        ],
+    }
+
+
+def show(console: Console, a: str, b: str, found: Comparison, tolerance: float, seed: int | None) -> None:
+    console.print(f"A  {a}\nB  {b}", markup=False)
+    told = f", seed {seed}" if seed is not None else ""
+    console.print(
+        f"{count(len(found.both), 'graph')}, {count(found.sequences, 'sequence')} of them in turn{told}"
+    )
+    worse = found.worse(tolerance)
+    table = Table("", "A", "B", "B to A", "lower bound", "verdict")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    for m in MEASURES:
+        verdict = "[bold red]worse[/]" if m in worse else "[green]not worse[/]"
+        bound = amount(found.bound) if m == "peak" else ""
+        shown = [amount(x) if m == "peak" else f"{x:,}" for x in (found.a[m], found.b[m])]
+        table.add_row(m, *shown, change(found.a[m], found.b[m]), bound, verdict)
+    most = [max((n.peak for n in side if n), default=0) for side in sides(found)]
+    table.add_row("largest peak", *(amount(x) for x in most), change(*most), "", "")
+    console.print(table)
+    for name, only in (("A", found.only_a), ("B", found.only_b)):
+        if only:
+            console.print(f"only {name} could reserve and bind {len(only)}: {escape(', '.join(only[:3]))}")
+    regressions(console, found)
+
+
+def sides(found: Comparison) -> tuple[list, list]:
+    return [p.a for p in found.both], [p.b for p in found.both]
+
+
+def change(a: int, b: int) -> str:
+    """'+3.1 %'."""
+    return "" if a == b else f"{100 * (b - a) / a:+.1f} %" if a else "+"
+
+
+def regressions(console: Console, found: Comparison) -> None:
+    """The graphs that B needs most more for than A, the worst one in full."""
+    worst: list[Pair] = found.regressions(SHOWN)
+    if not worst:
+        return
+    console.print("\nwhere B needs most more than A")
+    for p in worst:
+        if p.a and p.b:
+            console.print(
+                f"  {p.origin}: {amount(p.a.peak)}, then {amount(p.b.peak)}"
+                f" (no plan needs less than {amount(p.bound)})",
+                markup=False,
+            )
+    console.print(f"\n{worst[0].origin}:", markup=False)
+    console.print(
+        "\n".join("  " + line for line in describe_graph(worst[0].graph).splitlines()), markup=False
+    )
