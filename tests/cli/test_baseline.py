@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from gallocheck.native import trees
 
+from ..broken_tree import outputs_are_freed
 from .running import gallocheck
-
-KEPT = "    // graph outputs are never freed\n    if (node->flags & GGML_TENSOR_FLAG_OUTPUT) {"
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def broken() -> Path:
     """The pinned tree with one fault: outputs are freed like other tensors."""
-    tree = tmp_path_factory.mktemp("own") / "ggml"
-    shutil.copytree(str(trees.pinned()), tree)
-    source = tree / "src" / "ggml-alloc.c"
-    text = source.read_text()
-    assert KEPT in text
-    source.write_text(text.replace(KEPT, KEPT.replace("if (node", "if (0 && node")))
-    return tree
+    return outputs_are_freed()
 
 
 def check(source: Path, at: Path) -> tuple[int, str]:

@@ -10,9 +10,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
 
-import yaml
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 #: where an older gallocheck is installed than the one that is tested
 INSTALLED = any(e.name == "gallocheck" for e in entry_points(group="pytest11"))
 PLUGIN = () if INSTALLED else ("-p", "gallocheck.suite.plugin")
@@ -38,14 +35,14 @@ def suite(*args: object, at: Path, **env: str) -> Ran:
     return own_tests("--pyargs", "gallocheck.suite", *args, at=at, **env)
 
 
-def own_tests(*args: object, at: Path, **env: str) -> Ran:
-    """pytest in the folder `at`, ended within two minutes."""
-    command = [sys.executable, "-m", "pytest", *PLUGIN, "--junitxml=junit.xml", *map(str, args)]
+def own_tests(*args: object, at: Path, report: str = "junit.xml", **env: str) -> Ran:
+    """pytest in the folder `at`, ended within five minutes. `report`: the JUnit XML that it writes."""
+    command = [sys.executable, "-m", "pytest", *PLUGIN, f"--junitxml={report}", *map(str, args)]
     done = subprocess.run(
-        command, cwd=at, env=environment(**env), capture_output=True, text=True, timeout=120
+        command, cwd=at, env=environment(**env), capture_output=True, text=True, timeout=300
     )
-    report = at / "junit.xml"
-    cases = ElementTree.parse(report).iter("testcase") if report.exists() else ()
+    written = at / report
+    cases = ElementTree.parse(written).iter("testcase") if written.exists() else ()
     return Ran(done.returncode, done.stdout + done.stderr, {c.attrib["name"]: c for c in cases})
 
 
@@ -53,10 +50,3 @@ def environment(**more: str) -> dict[str, str]:
     """Ours, without what this run of pytest has put into it."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "GITHUB_"))}
     return {**ours, "COLUMNS": "250", **more}
-
-
-def workflow() -> dict[str, object]:
-    """docs/workflow.yml, parsed."""
-    found = yaml.safe_load((CHECKOUT / "docs" / "workflow.yml").read_text())
-    assert isinstance(found, dict)
-    return found
