@@ -28,10 +28,10 @@ KEYS = {
     b"\x1b[H": "first", b"\x1bOH": "first", b"\x1b[1~": "first", b"g": "first",
     b"\x1b[F": "last", b"\x1bOF": "last", b"\x1b[4~": "last", b"G": "last",
     b"\x1b[A": "up", b"\x1bOA": "up", b"k": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"j": "down",
-    b"q": "quit", b"Q": "quit", b"\x1b": "quit", b"\x03": "quit", b"\x04": "quit", b"": "quit",
+    b"q": "quit", b"Q": "quit", b"\x1b": "quit", b"\x04": "quit", b"": "quit",
 }  # fmt: skip
 NUMBER_S = 1.5  #: a digit that comes later begins another number
-HELP = "right n: next   left p: back   Home End: first, last   0-9: to that step   up down: scroll   q: quit"
+HELP = "right n next  left p back  Home End  0-9 step  up down scroll  q quit"
 
 
 def walk(console: Console, story: Story) -> None:
@@ -95,7 +95,7 @@ class Walk:
         self.down = min(self.down, max(0, len(lines) - room))
         shown = lines[self.down : self.down + room]
         more = len(lines) - self.down - len(shown)
-        foot = f"{more} more lines below   " if more > 0 else ""
+        foot = f"+{more} below  " if more > 0 else ""
         keys = Text((foot + HELP)[: size.width - 1], "reverse")
         blank = [[Segment(" " * size.width)]] * (room - len(shown))
         body = [segment for line in [*shown, *blank] for segment in [*line, Segment.line()]]
