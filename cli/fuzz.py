@@ -18,19 +18,20 @@ from rich.text import Text
 from ..fuzz.applies import applies, declared
 from ..fuzz.campaign.cluster import Cluster
 from ..fuzz.campaign.display import Display, coverage, span
-from ..fuzz.campaign.local import Local, cores
-from ..fuzz.campaign.pool import TRIES
+from ..fuzz.campaign.local import Local
 from ..fuzz.campaign.run import Campaign, Plan
 from ..fuzz.campaign.store import Store
 from ..fuzz.campaign.work import BATCH_OPS
 from ..fuzz.examples import remember_all
 from ..fuzz.expected import ExpectedList, for_subject
+from ..fuzz.hands import TRIES
 from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
 from ..fuzz.subjects import Subject, how_to_name
 from ..model.records import Cap
 from ..report.campaign import latest
 from ..report.course import subject_is
+from ..report.machine import cores
 from ..spec.clauses import CLAUSES, Clause
 from .check import canaries, command
 from .target import find
@@ -62,7 +63,9 @@ def run(
         seed = begin(store, target, describe, defect, seed, ops or BATCH_OPS)
         known = for_subject(target.name, describe, None, source is not None)
         rows = [c for c in CLAUSES if applies(c.id, caps)]
-        store.remember(latest(command(), subject_is(subject, source, defect, target.name, describe, caps), out))
+        store.remember(
+            latest(command(), subject_is(subject, source, defect, target.name, describe, caps), out)
+        )
         greet(console, target, describe, caps, seed, store)
         if not store.counts.get("canaries"):
             if not canaries(console, rows):

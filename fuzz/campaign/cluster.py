@@ -23,8 +23,8 @@ from types import TracebackType
 from typing import Any
 
 from ...native.worker import SubjectError
+from ..hands import TRIES, Ended
 from .errors import CampaignError
-from .pool import TRIES, Ended
 from .work import Bench, Done, Job
 
 ANSWER_S = 10.0  #: that a scheduler has to answer
@@ -130,7 +130,7 @@ class Cluster:
         )
         self.flying[future] = job
 
-    def ended(self, wait_s: float) -> list[Ended]:
+    def ended(self, wait_s: float) -> list[Ended[Job, Done]]:
         if not self.flying:
             time.sleep(wait_s)
             return []
@@ -144,7 +144,7 @@ class Cluster:
         found = self.asking(wait)
         return [self.land(future) for future in found]
 
-    def land(self, future: Any) -> Ended:
+    def land(self, future: Any) -> Ended[Job, Done]:
         job = self.flying.pop(future)
         try:
             return Ended(job, self.asking(future.result))

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from ..hands import Ended
 from .work import Done, Job
-
-#: a job that ended its worker, or could not be done, is tried so often in all
-TRIES = 3
-
-
-class Ended(NamedTuple):
-    """A job that is over. `done`: None where all tries failed; then `why` is one sentence."""
-
-    job: Job
-    done: Done | None
-    why: str = ""
 
 
 class Pool(Protocol):
@@ -31,7 +21,7 @@ class Pool(Protocol):
         """Has a job done. Not more than `size` at a time."""
         ...
 
-    def ended(self, wait_s: float) -> Sequence[Ended]:
+    def ended(self, wait_s: float) -> Sequence[Ended[Job, Done]]:
         """The jobs that have ended meanwhile; waits so long for the first."""
         ...
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from ...native.worker import SubjectError
 from .. import replay
 from ..found import replay_of
+from ..hands import Ended
 from . import corpus
 from .findings import Sample, decode
-from .pool import Ended, Pool
+from .pool import Pool
 from .state import State
 from .store import Store
-from .work import BATCH_OPS, BatchResult, Failure, Job, ShrinkTask, Shrunk, Task, share
+from .work import BATCH_OPS, BatchResult, Done, Failure, Job, ShrinkTask, Shrunk, Task, share
 
 GRACE_S = 5.0  #: after its time, a campaign waits so long for batches that are under way
 POINT_S = 10.0  #: between two points of the campaign's course
@@ -159,7 +160,7 @@ class Campaign:
 
     # -- results ---------------------------------------------------------------------
 
-    def take(self, ended: Ended) -> None:
+    def take(self, ended: Ended[Job, Done]) -> None:
         """Stores the end of a job."""
         job, done = ended.job, ended.done
         if done is None and not self.came:

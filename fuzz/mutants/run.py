@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ..hands import Hands
 from .catalogue import Mutant
-from .hands import Hands
 from .sources import original
 from .store import Row, Store
 from .trial import KILLED, SURVIVED, Outcome, Trial
@@ -52,14 +52,21 @@ class Work:
     troubles: dict[str, str] = field(default_factory=dict)
 
     def run(
-        self, hands: Hands, show: Callable[[State], None], stop: Callable[[], bool] = lambda: False
+        self,
+        hands: Hands[Trial, Outcome],
+        show: Callable[[State], None],
+        stop: Callable[[], bool] = lambda: False,
     ) -> State:
         """Does what is not done yet; a stop leaves the rest for another time."""
         with tempfile.TemporaryDirectory(prefix="build-", dir=self.store.folder) as made:
             return self._run(Path(made), hands, show, stop)
 
     def _run(
-        self, folder: Path, hands: Hands, show: Callable[[State], None], stop: Callable[[], bool]
+        self,
+        folder: Path,
+        hands: Hands[Trial, Outcome],
+        show: Callable[[State], None],
+        stop: Callable[[], bool],
     ) -> State:
         rows = self.store.rows()
         todo = [m for m in self.mutants if not self._done(m, rows.get(m.key))]
@@ -71,19 +78,20 @@ class Work:
         originals: dict[str, _Original] = {}
         begin, todo = time.monotonic(), todo[::-1]
         while (todo or hands.busy) and not stop():
-            while todo and hands.free and not stop():
+            while todo and len(hands.busy) < hands.size and not stop():
                 mutant = todo.pop()
                 hands.begin(self._trial(mutant, rows.get(mutant.key), folder, originals, known))
-            for trial, said in hands.ended(0.25):
+            for ended in hands.ended(0.25):
                 state.done, state.now = state.done + 1, state.now + 1
-                if isinstance(said, Outcome):
-                    self.store.put(said)
-                    if said.state in (KILLED, SURVIVED):
-                        known[said.digest] = said.key
-                        state.killed += said.state == KILLED
-                        state.survived += said.state == SURVIVED
-                else:
-                    self.troubles[trial.key] = said
+                out = ended.done
+                if out is None:
+                    self.troubles[ended.job.key] = ended.why
+                    continue
+                self.store.put(out)
+                if out.state in (KILLED, SURVIVED):
+                    known[out.digest] = out.key
+                    state.killed += out.state == KILLED
+                    state.survived += out.state == SURVIVED
             state.ran_s = time.monotonic() - begin
             show(state)
         return state

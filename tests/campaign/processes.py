@@ -34,12 +34,13 @@ class Work:
     ops: int = 100
     jobs: int = 2
     shrink_s: float = 0.1
+    lanes: int = 0
 
     @property
     def plan(self) -> Plan:
         return Plan(
             LIBRARY, self.defect, "planted", "0", 5, self.at / "out", 1000.0, self.batches,
-            shrink_s=self.shrink_s, ops=self.ops, share=0, lanes=0,
+            shrink_s=self.shrink_s, ops=self.ops, share=0, lanes=self.lanes,
         )  # fmt: skip
 
     def run(self) -> None:

@@ -25,6 +25,7 @@ from .processes import LIBRARY, Work, below, come, end
 
 DEFECT = 1
 KILLS = 20
+LANES = 32  #: of every third batch
 
 
 def known_of(store: Store) -> dict[str, object]:
@@ -65,7 +66,7 @@ def test_a_campaign_killed_20_times_accounts_for_every_finding(tmp_path: Path) -
     """Its parent is killed each time, while it starts or after some batches; every other time one of the
     processes below it is killed before."""
     rng = random.Random(20)
-    killed, calm = (Work(tmp_path / how, 45, DEFECT, ops=50) for how in ("killed", "calm"))
+    killed, calm = (Work(tmp_path / how, 45, DEFECT, ops=50, lanes=LANES) for how in ("killed", "calm"))
     left: set[int] = set()
     for kill in range(KILLS):
         before, more = come(killed.at), rng.choice((0, 0, 1, 2, 3))

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from gallocheck.fuzz.campaign import corpus, work
 from gallocheck.fuzz.campaign.features import BEHAVIOURS, feature
-from gallocheck.fuzz.campaign.pool import Ended
 from gallocheck.fuzz.campaign.run import Campaign, Plan
 from gallocheck.fuzz.campaign.state import State
 from gallocheck.fuzz.campaign.store import MOST_POINTS, Store
 from gallocheck.fuzz.campaign.work import BatchResult, Failure, Job, Kept, ShrinkTask, Shrunk, Task
 from gallocheck.fuzz.canary import path_of
 from gallocheck.fuzz.catalogue import DEFECTS
+from gallocheck.fuzz.hands import Ended
 from gallocheck.fuzz.replay import ReplayError, load
 from gallocheck.fuzz.verdict import Verdict
 from gallocheck.model.records import Cap, Trace
@@ -43,7 +43,7 @@ class Instant:
             self.tasks = [*self.tasks[-99:], job]
         assert len(self.jobs) <= self.size
 
-    def ended(self, wait_s: float) -> list[Ended]:
+    def ended(self, wait_s: float) -> list[Ended[Job, work.Done]]:
         self.most_shrinks = max(self.most_shrinks, sum(isinstance(j, ShrinkTask) for j in self.jobs))
         found = [Ended(job, self.done(job)) for job in self.jobs]
         self.jobs = []

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from gallocheck.fuzz.mutants import hands as hands_module
+from gallocheck.fuzz import hands as hands_module
 from gallocheck.fuzz.mutants.catalogue import Mutant
 from gallocheck.fuzz.mutants.hands import Hands
 from gallocheck.fuzz.mutants.run import State, Work
