@@ -19,6 +19,12 @@
     summary.scrollIntoView({ block: "start" });
   }
 
+  // a wide picture is shown from its end, where the failure is
+  function toEnd(finding) {
+    if (!finding.open) return;
+    for (const wide of finding.querySelectorAll(".scroll")) wide.scrollLeft = wide.scrollWidth;
+  }
+
   function narrow() {
     const words = filter.value.trim().toLowerCase();
     for (const f of findings) {
@@ -47,6 +53,10 @@
       filter.focus();
     }
   });
+  for (const f of findings) {
+    f.addEventListener("toggle", () => toEnd(f), { once: true });
+    toEnd(f);
+  }
   if (filter) filter.addEventListener("input", narrow);
   window.addEventListener("hashchange", open);
   open();

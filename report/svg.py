@@ -16,7 +16,7 @@ from .memory import Buffers, Chunk, Frame, Lane, Mark
 from .placed import Block, State
 from .units import amount, exact
 
-LEFT, RIGHT, HEAD, FOOT = 104, 14, 46, 78  #: pixels around the lanes
+LEFT, RIGHT, HEAD = 104, 14, 46  #: pixels around the lanes
 LANE, EMPTY, GAP, ROW = 150, 40, 22, 16
 LEAST = 3.0  #: pixels that the smallest chunk has
 LEGEND: dict[str, str] = {
@@ -163,15 +163,18 @@ class Drawing:
             self.pic.line((4, y + 4), (self.x(len(self.frames)), y + 4), "rule")
             self.pic.text((4, y), name, "small soft")
             y += ROW - 2
-            before, room = "", 0.0
+            values = [dict(frame.facts).get(name, "none") for frame in self.frames]
+            changed = [n for n, value in enumerate(values) if value != (values[n - 1] if n else "none")]
+            room = float("inf")
+            for n in reversed(changed):  # the last is what matters most
+                long = 5.4 * len(values[n]) + 6
+                if self.x(n) + long <= room:
+                    self.pic.text((self.x(n) + 2, y), values[n], "small")
+                    self.width = max(self.width, self.x(n) + long)
+                    room = self.x(n)
             for n, frame in enumerate(self.frames):
-                value = dict(frame.facts).get(name, "")
-                if value != before:
-                    drawn = value or "none"
-                    x = max(self.x(n) + 2, room)
-                    titled(self.pic.text((x, y), drawn, "small"), f"{name}: {drawn}")
-                    room = x + 5.6 * len(drawn) + 8
-                before = value
+                box = (self.x(n), y - 9, self.column, 12.0)
+                self.pic.rect(box, "bare", f"{frame.step}. {name}: {values[n]}")
             y += ROW
         return y
 
@@ -185,7 +188,8 @@ class Drawing:
             drawn = self.pic.text((middle - 6, top + 14), name, "small soft", turn=35)
             titled(drawn, "\n".join([f"{frame.step}. {frame.words}", *(f"{a}: {b}" for a, b in frame.facts)]))
             self.width = max(self.width, middle + 5.2 * len(name))
-        return top + FOOT
+        longest = max((len(short(frame)) for frame in self.frames), default=0)
+        return top + 14 + 3.2 * longest + 24
 
     def legend(self, y: float) -> float:
         """What the signs mean, those alone that are there. Where it ends."""
