@@ -29,14 +29,21 @@ _REACH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sizes:
-    """Which tensor sizes are drawn, in bytes: a handful, so that equal ones are frequent."""
+    """Which tensor sizes are drawn, in bytes: a handful, so that equal ones are frequent.
+
+    `turn`: which comes next; -1: any.
+    """
 
     palette: tuple[int, ...]
+    turn: int = -1
 
     def one(self, draw: Draw) -> int:
-        return draw.choice(self.palette)
+        if self.turn < 0:
+            return draw.choice(self.palette)
+        self.turn += 1
+        return self.palette[(self.turn - 1) % len(self.palette)]
 
 
 def draw_sizes(draw: Draw, types: Sequence[BufferType], scale: int) -> Sizes:
@@ -55,8 +62,8 @@ def draw_sizes(draw: Draw, types: Sequence[BufferType], scale: int) -> Sizes:
 def filling(draw: Draw, kind: BufferType) -> tuple[int, ...]:
     """Sizes that fill a largest buffer to its last byte together: two, three, or both."""
     units = kind.max_size // kind.alignment
-    first = draw.integer(0, units // draw.choice((1, 4)))
-    second = draw.integer(0, units - first)
+    first = draw.integer(0, units // draw.choice((1, 4, 8)))
+    second = draw.integer(0, (units - first) // draw.choice((1, 4)))
     rest = units - first - second
     return tuple(kind.alignment * n for n in (first, second, rest, draw.choice((second + rest, units))))
 
@@ -87,10 +94,19 @@ def draw_graph(
     shape = weighted(draw, [(s, 6 if s == "mix" else 1 if s == "wide" else 2) for s in _SHAPES])
     if draw.boolean(0.02):
         return Graph(())
+    if types[0].max_size <= 1 << 16 and draw.boolean(0.06):
+        return draw_full(draw, types[0])
     if shape == "crowd" and n_slots > 1:
         return _Crowd(draw, draw_sizes(draw, types, scale), shape, n_slots).build(draw.integer(60, 90))
     n = draw.integer(16, 24) if shape in ("wide", "crowd") else draw.integer(1, most)
     return _Builder(draw, draw_sizes(draw, types, scale), shape, n_slots).build(n)
+
+
+def draw_full(draw: Draw, kind: BufferType) -> Graph:
+    """A chain that fills a largest buffer to its last byte, and gives it back part by part."""
+    builder = _Builder(draw, Sizes(filling(draw, kind), turn=0), "chain", 1)
+    builder.kinds, builder.reach, builder.p_pad = [("node", 1)], "last", 0
+    return builder.build(draw.integer(4, 7))
 
 
 def draw_huge_graph(draw: Draw) -> Graph:
