@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.pool import KEPT
-from ..model.records import MAX_STREAMS, Cap, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
+from ..model.records import MAX_STREAMS, Cap, Graph, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
 from .draw import Draw
 from .generate import draw_history
 from .setups import draw_frame, draw_meta_frame
@@ -27,7 +27,7 @@ def draw_captures(draw: Draw, caps: Cap) -> Trace:
         unit = max(4096, *(t.granularity for t in setup.types))
         kind = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
         setup = replace(setup, pool=kind, pool_range=unit * draw.choice((1, 2, 4)))
-    return replace(base, setup=setup, ops=tuple(_Weaver(draw, setup, len(base.graphs)).weave(base.ops)))
+    return replace(base, setup=setup, ops=tuple(_Weaver(draw, setup, base.graphs).weave(base.ops)))
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _Weaver:
 
     draw: Draw
     setup: Setup
-    graphs: int
+    graphs: tuple[Graph, ...]
     sched: set[int] = field(default_factory=set)  # allocators behind schedulers
     alive: set[int] = field(default_factory=set)
     captured: list[int] = field(default_factory=list)  # should have a captured graph
@@ -51,9 +51,14 @@ class _Weaver:
             self.note(op)
             if op.kind == Kind.ALLOC and op.alloc in self.alive and self.draw.boolean(0.5):
                 yield from self.capture(op, rest)
+                if len(self.alive) > 1 and self.draw.boolean(0.3):
+                    yield from self.another(op)
             yield from self.between()
-        for n in self.captured[-2:]:
-            yield Op(Kind.LAUNCH, n)
+        last = list(dict.fromkeys(self.captured))[-2:]
+        if last and self.draw.boolean(0.5):  # Q2: of all that were captured
+            yield from (Op(Kind.LAUNCH, n) for n in last)
+            yield self.trim()
+        yield from (Op(Kind.LAUNCH, n) for n in last)
 
     def note(self, op: Op) -> None:
         if op.kind == Kind.NEW:
@@ -94,10 +99,22 @@ class _Weaver:
             yield Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED if draw.boolean(0.4) else _NO_FLAG)
         elif draw.boolean(0.7):
             yield self.launch(n)
-        if self.setup.pool and draw.boolean(0.15):  # memory that it uses is somebody else's meanwhile
+        if self.setup.pool and draw.boolean(0.25):  # memory that it uses is somebody else's meanwhile
             yield self.take(n)
             yield self.launch(n)
             yield self.out.pop()
+
+    def another(self, bound: Op) -> Iterator[Op]:
+        """A second allocator is captured too: a trim concerns both (Q2)."""
+        n = self.draw.choice(sorted(self.alive - {bound.alloc}))
+        yield from (Op(kind, n, graph=bound.graph) for kind in (Kind.RESERVE, Kind.ALLOC))
+        yield from (Op(Kind.SYNC, m) for m in sorted(self.sched & self.alive))
+        yield Op(Kind.CAPTURE_BEGIN, n)
+        yield from [Op(Kind.COMPUTE, n, graph=bound.graph), Op(Kind.CAPTURE_END, n)]
+        self.captured.append(n)
+        if self.draw.boolean(0.5):
+            yield self.trim()
+            yield from (Op(Kind.LAUNCH, m) for m in (bound.alloc, n))
 
     def take_many(self, n: int, many: int) -> Iterator[Op]:
         """Blocks of one legacy pool are taken, and all given back: beyond what it keeps the first are freed."""
@@ -108,7 +125,9 @@ class _Weaver:
     def meanwhile(self, n: int) -> Iterator[Op]:
         """What a capture must not let through, and a little that it must."""
         draw = self.draw
-        graph, other = draw.integer(0, self.graphs - 1), draw.choice(sorted(self.alive))
+        graph, other = draw.integer(0, len(self.graphs) - 1), draw.choice(sorted(self.alive))
+        if draw.boolean(0.5):  # one that buffers must be replaced for
+            graph = self.largest()
         yield draw.choice((
             self.trim(), self.trim(), Op(Kind.RESERVE, n, graph=graph), Op(Kind.RESERVE, other, graph=graph),
             Op(Kind.ALLOC, other, graph=graph), Op(Kind.LAUNCH, n), Op(Kind.LAUNCH, other), self.take(n),
@@ -119,7 +138,10 @@ class _Weaver:
         """Replays, trims and blocks of pools after an operation."""
         draw = self.draw
         if self.captured and draw.boolean(0.3):
-            yield self.launch(draw.choice(self.captured))
+            n = draw.choice(self.captured)
+            if draw.boolean(0.3):  # Q1: what it uses is replaced, mostly
+                yield from self.outgrown(n)
+            yield self.launch(n)
         if draw.boolean(0.08):
             yield self.trim()
             if self.captured and draw.boolean(0.6):
@@ -130,6 +152,21 @@ class _Weaver:
             yield self.out.pop()
         if self.captured and draw.boolean(0.03):
             yield Op(Kind.DROP, self.captured[-1])
+
+    def outgrown(self, n: int) -> Iterator[Op]:
+        """The largest graph is reserved for, or buffers shrink; and a graph is bound again, at times."""
+        draw = self.draw
+        graph = draw.integer(0, len(self.graphs) - 1)
+        if draw.boolean(0.5):
+            yield Op(Kind.RESERVE, n, graph=self.largest())
+        else:
+            yield Op(Kind.SHRINK, n)
+            yield from (Op(Kind.RESERVE, m, graph=graph) for m in sorted(self.alive))
+        if draw.boolean(0.5):
+            yield Op(Kind.ALLOC, n, graph=graph)
+
+    def largest(self) -> int:
+        return max(range(len(self.graphs)), key=lambda g: sum(t.alloc_size for t in self.graphs[g].tensors))
 
     def launch(self, n: int) -> Op:
         if self.draw.boolean(0.04):  # without the check memory that is gone is touched (Q1 is load-bearing)

@@ -27,8 +27,9 @@ from .draw_workspaces import DRAFT, TARGET, draw_setup
 
 _NO_FLAG = OpFlag(0)
 _LENGTH = 26
-#: how long a run of small calls is: short ones, and those around 64
-_RUNS = ((1, 3), (2, 3), (4, 2), (62, 1), (63, 3), (64, 4), (65, 2), (70, 1))
+#: how long a run of small calls is: short ones; and around 64, in one trace of four: they cost as much as
+#: three others
+_RUNS, _LONG_RUNS, _LONG = ((1, 3), (2, 3), (4, 2)), ((62, 1), (63, 3), (64, 4), (65, 2), (70, 1)), 0.25
 
 
 def draw_contexts(draw: Draw, caps: Cap) -> Trace:
@@ -64,6 +65,7 @@ class _History:
         self.p_fail = draw.choice((0.0, 0.0, 0.08, 0.2))
         self.p_async = draw.choice((0.0, 0.3, 0.6))
         self.p_wrong = draw.choice((0.0, 0.0, 0.05))
+        self.lengths = _RUNS + _LONG_RUNS if draw.boolean(_LONG) else _RUNS
         self.weights = tuple((move, w * draw.choice((0, 1, 1, 2))) for move, w in self.moves())
         self.weights += ((self.decode, 1),)
         self.begin()
@@ -79,6 +81,7 @@ class _History:
         moves = [
             (self.decode, 6), (self.prompt, 4), (self.run, 3), (self.sync, 2), (self.attach, 2),
             (self.reopen, 1), (self.nodes, 1), (self.look, 1), (self.capacity, 1), (self.unchecked, 1),
+            (self.outgrown, 2),
         ]  # fmt: skip
         if self.setup.pool != PoolKind.NO_POOL:
             moves += [(self.trim, 1), (self.starved, 1)]
@@ -145,7 +148,7 @@ class _History:
         draw = self.draw
         if self.runs >= 2:
             return
-        length = weighted(draw, _RUNS)
+        length = weighted(draw, self.lengths)
         self.runs += length > 60
         n = self.who()
         both = len(self.open) > 1 and draw.boolean(0.3)
@@ -180,7 +183,7 @@ class _History:
         op = self.failing(Op(Kind.CTX_ATTACH, DRAFT, value=bits))
         if draw.boolean(0.35):  # the draft has more, so that the shared buffers must grow: that may fail (W6)
             self.prompt_of(DRAFT)
-            op = replace(op, fail_nth=1) if draw.boolean(0.4) else op
+            op = replace(op, fail_nth=1) if draw.boolean(0.5) else op
         flying = draw.boolean(0.25)  # W4: both lanes are waited for
         if flying:
             target = self.setup.contexts[TARGET]
@@ -236,6 +239,16 @@ class _History:
         self.add(Op(Kind.CTX_DECODE, 1 - n, others.cells, value=others.batch))
         self.add(replace(op, flags=OpFlag.UNCHECKED))
 
+    def outgrown(self) -> None:
+        """W5: the other replaces the buffers; then a call that needs less than is reserved, or as much."""
+        if len(self.open) > 1:
+            n = self.who()
+            c = self.setup.contexts[n]
+            small = Op(Kind.CTX_DECODE, n, self.used(c), value=self.draw.integer(1, c.generation))
+            self.add(small)
+            self.prompt_of(1 - n)
+            self.add(small if self.draw.boolean(0.5) else replace(small, other=0, value=1))
+
     def trim(self) -> None:
         self.add(Op(Kind.CTX_TRIM, self.who()))
 
@@ -248,6 +261,7 @@ class _History:
         self.add(replace(op, other=max(0, op.other - 1), fail_nth=1))
 
     def beside(self) -> None:
+        """An allocator that no context drives, for a while."""
         n = self.who()
         used = self.used(self.setup.contexts[n])
         meanwhile = [Op(Kind.CTX_DECODE, n, used, value=1), Op(Kind.CTX_SYNC, n), Op(Kind.CTX_OPEN, n)]

@@ -11,8 +11,9 @@ from dataclasses import replace
 from ..model.planner import plan
 from ..model.records import UNLIMITED, VALIDATED, Cap, Kind, Op, Setup, Strategy, Trace
 from .draw import Draw
-from .generate import draw_history, draw_trace, draw_validated
+from .generate import draw_history, draw_trace
 from .setups import draw_meta_frame
+from .variations import draw_validated
 
 _NOT_HERE = (Kind.SHRINK, Kind.REMAKE)  #: misuse under these strategies
 _BINDS = (Kind.RESERVE, Kind.ALLOC)
@@ -54,10 +55,13 @@ def _first(draw: Draw, trace: Trace, op: Op) -> list[Op]:
     """Who reserves first: with the largest graph, and all fits; with the smallest, and the other leaves."""
     one, other = draw.choice(((op.alloc, op.other), (op.other, op.alloc)))
     largest, smallest = (f(range(len(trace.graphs)), key=lambda g: sum(_needs(trace, g))) for f in (max, min))
-    how = draw.integer(0, 3)
+    how = draw.integer(0, 5)
     if how == 0:
         return []
-    if how < 3:
+    if how == 1:  # the first time they cannot be made
+        ops = [Op(Kind.RESERVE, one, graph=largest, fail_nth=1)]
+        return [*ops, *(Op(Kind.RESERVE, n, graph=draw.choice((largest, smallest))) for n in (other, one))]
+    if how < 4:
         return [Op(Kind.RESERVE, one, graph=largest)]
     ops = [Op(kind, n, graph=g) for n, g in ((one, smallest), (other, largest)) for kind in _BINDS]
     return [*ops, Op(Kind.COMPUTE, other), Op(Kind.COMPUTE, one)]

@@ -11,7 +11,7 @@ from .setups import draw_meta_frame
 
 #: maps and aliases show in what is computed after the other role did something
 _MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 8))
-_MOVES = ((Kind.COMPUTE, 5), (Kind.ALLOC, 3), (Kind.RESERVE, 2), (Kind.FREE, 1))
+_MOVES = ((Kind.COMPUTE, 5), (Kind.ALLOC, 3), (Kind.RESERVE, 3), (Kind.SHRINK, 1), (Kind.FREE, 1))
 
 
 def draw_meta(draw: Draw, caps: Cap) -> Trace:
@@ -61,6 +61,10 @@ def _in_turn(draw: Draw) -> Trace:
             ops += [Op(Kind.FREE, 1), Op(Kind.COMPUTE), *attach()]
         elif kind == Kind.RESERVE:
             ops += bind(role)
+            if draw.boolean(0.4):  # where that replaced buffers, the other sees them with its next bind
+                ops += [Op(k, 1 - role, graph=own[1 - role]) for k in (Kind.ALLOC, Kind.COMPUTE)]
+        elif kind == Kind.SHRINK:  # and both reserve, so that buffers are replaced
+            ops += [Op(Kind.SHRINK, role), *bind(role), *bind(1 - role)]
         else:
             ops.append(Op(kind, role, graph=own[role]))
     return Trace(Setup(frame.types, frame.configs), graphs, tuple(ops))

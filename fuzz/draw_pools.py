@@ -30,10 +30,11 @@ def draw_pools(draw: Draw, caps: Cap) -> Trace:
     unit = max(4096, *(t.granularity for t in types if not t.meta))
     room = unit * draw.choice((1, 2, 3, 3, 6, 16)) - draw.choice((0, 0, 1, 4000))
     pool = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
-    graph = draw_graph(draw, types, draw.choice((64, 2000, 5000)), len(types), most=5)
-    history = _History(draw, caps, types, unit, room, pool == PoolKind.LEGACY_POOL)
+    scales = (draw.choice((64, 2000, 5000)) for _ in range(draw.choice((1, 2))))
+    graphs = tuple(draw_graph(draw, types, scale, len(types), most=5) for scale in scales)
+    history = _History(draw, caps, types, unit, room, pool == PoolKind.LEGACY_POOL, len(graphs))
     setup = Setup(types, (tuple(range(len(types))),), pool=pool, pool_range=room)
-    return Trace(setup, (graph,), history.ops())
+    return Trace(setup, graphs, history.ops())
 
 
 def _types(draw: Draw, caps: Cap) -> tuple[BufferType, ...]:
@@ -64,6 +65,7 @@ class _History:
     unit: int
     room: int
     legacy: bool
+    graphs: int = 1
     out: dict[tuple[int, int], int] = field(default_factory=dict)  # by (device, stream)
     alive: dict[int, bool] = field(default_factory=dict)  # allocator: whether it has a graph bound
 
@@ -73,7 +75,7 @@ class _History:
         mix = [(kind, w * draw.choice((1, 1, 2, 3))) for kind, w in base.items()]
         self.streams = draw.choice((1, 1, 2, MAX_STREAMS))
         self.last = draw.choice((1, MAX_STREAMS - 1))  # allocator that computes
-        self.p_fail, self.p_wrong = draw.choice((0, 0.1, 0.3)), draw.choice((0, 0, 0.05, 0.2))
+        self.p_fail, self.p_wrong = draw.choice((0, 0.15, 0.4)), draw.choice((0, 0, 0.05, 0.2))
         made: list[Op] = []
         while len(made) < _LENGTH:
             made += self.next(weighted(draw, mix))
@@ -126,7 +128,7 @@ class _History:
         if not pools:
             return [Op(Kind.POOL_FREE, 0, 0)] if draw.boolean(self.p_wrong) else []
         device, stream = pool = draw.choice(pools)
-        back = draw.integer(0, self.out[pool]) if draw.boolean(0.2) else 0
+        back = draw.integer(0, self.out[pool]) if draw.boolean(0.3) else 0
         self.out[pool] -= back == 0
         times = self.out[pool] if draw.boolean(0.3) else 0  # all of them: the pool is idle then
         self.out[pool] -= times
@@ -148,15 +150,20 @@ class _History:
         """A graph of an allocator, made and bound first where that has not happened yet."""
         draw = self.draw
         alloc = draw.choice((0, self.last, self.last, draw.integer(0, self.last)))  # the edges mostly
-        ops = []
+        graph, ops = draw.integer(0, self.graphs - 1), []
         if alloc not in self.alive:
             sched = bool(self.caps & Cap.SCHED) and draw.boolean(0.5)
             ops.append(Op(Kind.NEW, alloc, flags=OpFlag.BY_SCHED if sched else OpFlag(0)))
             self.alive[alloc] = sched
-        if ops or draw.boolean(0.2):
-            ops += [Op(Kind.RESERVE, alloc), Op(Kind.ALLOC, alloc)]
+        if ops or draw.boolean(0.25):
+            ops.append(Op(Kind.RESERVE, alloc, graph=graph))
+            if not (self.alive[alloc] and draw.boolean(0.4)):  # else what computes binds it first (C4)
+                ops.append(Op(Kind.ALLOC, alloc, graph=graph))
         later = self.alive[alloc] and draw.boolean(0.5)
-        ops.append(self.failing(Op(Kind.COMPUTE, alloc, flags=OpFlag.ASYNC if later else OpFlag(0))))
+        flags = OpFlag.ASYNC if later else OpFlag(0)
+        ops.append(self.failing(Op(Kind.COMPUTE, alloc, graph=graph, flags=flags)))
+        if ops[-1].fail_nth and draw.boolean(0.5):  # what the failure left shows in another one
+            ops.append(Op(Kind.COMPUTE, alloc, graph=draw.integer(0, self.graphs - 1)))
         if later and draw.boolean(0.5):
             ops.append(Op(Kind.SYNC, alloc))
         elif later and draw.boolean(0.5):  # V3: while it is in flight
@@ -166,8 +173,12 @@ class _History:
     def failing(self, op: Op) -> Op:
         if not self.draw.boolean(self.p_fail):
             return op
-        if self.draw.boolean(0.8):
-            return replace(op, fail_nth=self.draw.choice((1, 2, 2, 3, 3)))
+        if self.draw.boolean(0.8):  # a legacy pool makes one call for a block, the other makes three
+            calls = (1, 1, 1, 2) if self.legacy else (1, 2, 2, 3, 3)
+            op = replace(op, fail_nth=self.draw.choice(calls))
+            if self.legacy and op.kind == Kind.POOL_ALLOC and self.draw.boolean(0.5):
+                op = replace(op, value=4 * self.unit)  # more than any block that it keeps has
+            return op
         return replace(op, fail_types=self.draw.integer(1, (1 << len(self.types)) - 1))
 
     def capacity(self) -> list[Op]:

@@ -41,7 +41,7 @@ def draw_setup(draw: Draw, caps: Cap) -> tuple[Setup, tuple[Graph, ...]]:
     options = weighted(draw, ((3, 6), (1, 2), (2, 2), (0, 2)))
     target = _context(draw, 0, graphs, memory, options, lanes=draw.choice((1, 2, 2)))
     config = draw.integer(0, len(configs) - 1) if draw.boolean(0.5) else 0
-    other = options if draw.boolean(0.75) else draw.choice((0, 0, 1, 2, 3))
+    other = options if draw.boolean(0.6) else draw.choice((0, 0, 0, 1, 2, 3))
     draft = _context(draw, config, graphs, memory, other, lanes=draw.choice((1, 1, 2)))
     contexts = (target, draft) if draw.boolean(0.9) else (target,)
     strategies = [(Strategy.PAIR, 7)]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..model.records import Cap, Trace
@@ -35,6 +37,28 @@ class Small(NamedTuple):
 def profiles_for(caps: Cap) -> list[str]:
     """The kinds of traces that a subject of these capabilities is drawn, each as often as it weighs."""
     return [p for p, x in SOURCES.items() if caps & x.needs for _ in range(x.weight)]
+
+
+def turn(name: str, index: int, profiles: tuple[str, ...]) -> str:
+    """The kind of trace `index` of the batch of that name: by turns, so that none waits long for its own.
+
+    First each kind once, then rounds in which each comes as often as it is in `profiles`, evenly spread.
+    """
+    kinds = len(set(profiles))
+    if index < kinds:
+        return _turns(name, tuple(dict.fromkeys(profiles)))[index]
+    number, at = divmod(index - kinds, len(profiles))
+    return _turns(f"{name}/{number}", profiles)[at]
+
+
+@lru_cache(maxsize=16)
+def _turns(name: str, profiles: tuple[str, ...]) -> tuple[str, ...]:
+    rng = random.Random(f"{name}/turns")
+    places = []
+    for kind, times in Counter(profiles).items():
+        begin = rng.random()
+        places += [((begin + k) / times, kind) for k in range(times)]
+    return tuple(kind for _, kind in sorted(places))
 
 
 def draw(rng: random.Random, profiles: Sequence[str], caps: Cap) -> Trace:

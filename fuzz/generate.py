@@ -17,22 +17,19 @@ from typing import Literal, get_args
 from ..model.records import (
     MAX_ALLOCS,
     UNLIMITED,
-    VALIDATED,
     Cap,
     Graph,
     Kind,
     Op,
     OpFlag,
-    PoolKind,
     Setup,
-    Shared,
-    Strategy,
     Trace,
 )
 from .draw import Draw, RandomDraw, weighted
 from .graphs import draw_graph, draw_huge_graph, grown, moved, mutate_lifetimes
 from .legal import GRAPH_KINDS, SMALL_DEVICE, legal, why_illegal
 from .setups import Frame, device_bytes, draw_frame, near_need, with_capacities
+from .variations import counted, pooled
 
 __all__ = ["PROFILES", "Profile", "RandomDraw", "draw_trace", "legal", "mutate_lifetimes", "why_illegal"]
 
@@ -60,51 +57,8 @@ def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int =
     pair = bool(caps & (Cap.RESIZABLE | Cap.GROUP)) and (profile == "pair" or (sched and draw.boolean(0.65)))
     trace = draw_history(draw, draw_frame(draw, pair), caps, pair=pair, sched=sched, length=length)
     if sched and pair and caps & Cap.COUNTED and draw.boolean(0.3):
-        trace = _counted(draw, trace)
-    return _pooled(draw, trace) if sched and caps & Cap.POOL and draw.boolean(0.25) else trace
-
-
-def _counted(draw: Draw, trace: Trace) -> Trace:
-    """The same history of schedulers whose allocators share by reference count (S).
-
-    A larger scheduler lets go of what it has, also where it then gets nothing: the largest graph comes
-    after smaller ones, and fails at times.
-    """
-    often, ops = draw.boolean(0.4), []
-    most = max(range(len(trace.graphs)), key=lambda g: len(trace.graphs[g].tensors))
-    for op in trace.ops:
-        if op.kind == Kind.BORROW:
-            op = replace(op, value=draw_validated(draw, often))
-        ops.append(op)
-        if op.kind == Kind.BORROW and op.value != VALIDATED and draw.boolean(0.5):  # and then it is
-            ops.append(replace(op, value=VALIDATED))
-        if op.kind == Kind.RESERVE and draw.boolean(0.15):
-            ops.append(Op(Kind.RESERVE, op.alloc, graph=most, fail_nth=draw.choice((1, 1, 0))))
-    return replace(trace, setup=replace(trace.setup, strategy=Strategy.COUNTED), ops=tuple(ops))
-
-
-def draw_validated(draw: Draw, often: bool) -> int:
-    """What is so of the two that share (S4): mostly all, else one or several bits missing."""
-    if not draw.boolean(0.5 if often else 0.04):
-        return VALIDATED
-    if draw.boolean(0.5):
-        return VALIDATED & ~draw.choice(tuple(Shared))
-    return draw.integer(0, VALIDATED)
-
-
-def _pooled(draw: Draw, trace: Trace) -> Trace:
-    """The same history on devices with pools, whose range may be too small for a computation's scratch (C2)."""
-    pool = draw.choice((PoolKind.VMM_POOL, PoolKind.LEGACY_POOL))
-    unit = max(4096, *(t.granularity for t in trace.setup.types))
-    room = unit * draw.choice((1, 1, 2, 16, 256)) if draw.boolean(0.7) else draw.choice((1, 100, 1000))
-    ops: list[Op] = []
-    for op in trace.ops:
-        ops.append(op)
-        if op.kind == Kind.RESERVE and draw.boolean(0.4):  # there is room, but no scratch
-            fails = replace(op, kind=Kind.COMPUTE, fail_nth=1, fail_types=0)
-            others = [g for g in range(len(trace.graphs)) if g != op.graph]
-            ops += [fails, Op(Kind.COMPUTE, op.alloc, graph=draw.choice(others or [op.graph]))]
-    return replace(trace, setup=replace(trace.setup, pool=pool, pool_range=room), ops=tuple(ops))
+        trace = counted(draw, trace)
+    return pooled(draw, trace) if sched and caps & Cap.POOL and draw.boolean(0.25) else trace
 
 
 def draw_history(
@@ -185,7 +139,7 @@ class _Weights:
 
     @classmethod
     def drawn(cls, draw: Draw, pair: bool, sched: bool, caps: Cap) -> _Weights:
-        base = {Kind.RESERVE: 6, Kind.ALLOC: 4, Kind.COMPUTE: 2, Kind.MEASURE: 1, Kind.FREE: 1, Kind.NEW: 2}
+        base = {Kind.RESERVE: 6, Kind.ALLOC: 4, Kind.COMPUTE: 2, Kind.MEASURE: 2, Kind.FREE: 1, Kind.NEW: 2}
         base[Kind.CAPACITY] = 1
         if pair:
             base |= {Kind.OWN: 4, Kind.BORROW: 6, Kind.SHRINK: 2, Kind.FREE: 2}
@@ -392,8 +346,27 @@ class _History:
         elif op.kind == Kind.ALLOC and self.draw.boolean(self.weights.p_follow):
             compute = Op(Kind.COMPUTE, op.alloc, graph=op.graph, flags=self.how(op.alloc))
             self.soon.insert(0, self.after_waiting(compute))
-        elif op.kind == Kind.COMPUTE and op.flags & OpFlag.ASYNC and self.draw.boolean(0.25):  # C1
-            self.soon.append(Op(Kind.RESERVE, op.alloc, graph=self.largest()))
+        elif op.kind == Kind.COMPUTE and op.flags & OpFlag.ASYNC and self.draw.boolean(0.4):
+            self.soon += self.under_way(op.alloc)
+        elif op.kind == Kind.RESET and self.draw.boolean(
+            0.6
+        ):  # nothing is bound: what is computed shows (C4)
+            graph = self.draw.integer(0, len(self.graphs) - 1)
+            self.soon.append(Op(Kind.COMPUTE, op.alloc, graph=graph, flags=self.how(op.alloc)))
+
+    def under_way(self, alloc: int) -> list[Op]:
+        """What must wait for work in flight, by who has it or by its partner (C1); then the work is waited for."""
+        draw, mate = self.draw, self.alive[alloc].mate
+        who = draw.choice((alloc, mate, mate)) if mate in self.alive else alloc
+        assert who is not None
+        owns = self.alive[who].role == Kind.OWN and bool(self.weights.caps & Cap.REMAKE)
+        how = weighted(draw, ((Kind.RESERVE, 4), (Kind.ALLOC, 1), (Kind.SHRINK, 2), (Kind.FREE, 1),
+                              (Kind.REMAKE, 3 * owns), (Kind.RESET, 1)))  # fmt: skip
+        ops = [Op(how, who, graph=self.largest() if how in GRAPH_KINDS else 0)]
+        if how == Kind.SHRINK:  # buffers are replaced by smaller ones as soon as both have reserved
+            smaller = draw.integer(0, len(self.graphs) - 1)
+            ops += [Op(Kind.RESERVE, n, graph=smaller) for n in dict.fromkeys((alloc, who))]
+        return [*ops, Op(Kind.SYNC, alloc)] if draw.boolean(0.5) else ops
 
     def largest(self) -> int:
         """The graph that needs most, in all."""

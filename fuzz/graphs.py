@@ -12,12 +12,12 @@ from .legal import graph_legal
 _NO_FLAG = Flag(0)
 #: what the next tensor is -> weight; each shape sets others
 _SHAPES: dict[str, dict[str, int]] = {
-    "mix": {"leaf": 2, "input": 2, "prealloc": 1, "node": 8, "inplace": 4, "view": 3, "fresh": 1},
+    "mix": {"leaf": 2, "input": 2, "prealloc": 1, "node": 8, "inplace": 5, "view": 4, "fresh": 1},
     "chain": {"leaf": 1, "node": 10, "inplace": 2},
     "readers": {"leaf": 2, "input": 1, "node": 8, "inplace": 1, "view": 1},
     "diamond": {"input": 1, "node": 8},
-    "in place": {"leaf": 1, "prealloc": 1, "node": 2, "inplace": 9, "view": 1},
-    "views": {"leaf": 2, "input": 1, "prealloc": 1, "node": 4, "inplace": 2, "view": 8},
+    "in place": {"leaf": 1, "prealloc": 1, "node": 2, "inplace": 9, "view": 3},
+    "views": {"leaf": 2, "input": 1, "prealloc": 1, "node": 4, "inplace": 5, "view": 8},
     "wide": {"leaf": 8, "input": 3, "fresh": 4, "node": 1},
     "crowd": {"leaf": 6, "input": 2, "node": 4},
 }
@@ -141,6 +141,7 @@ class _Builder:
         if draw.boolean(0.05):
             self.slots += (n_slots + 1,)  # counts modulo the slots
         self.p_output, self.p_pad, self.p_layout = (draw.choice((0, 0.05, 0.1, 0.3)) for _ in range(3))
+        self.due: list[int] = []  # views that are to be read soon
 
     def build(self, n: int) -> Graph:
         self.tensors.append(
@@ -198,16 +199,20 @@ class _Builder:
 
     def sources(self) -> tuple[int, ...]:
         n = weighted(self.draw, ((1, 5), (2, 4), (3, 1), (MAX_SRC, 1)))
-        return tuple(self.source() for _ in range(n))
+        found = tuple(self.source() for _ in range(n))
+        if self.due and self.draw.boolean(0.4):
+            found = (*found[:-1], self.due.pop())
+        return found
 
     def in_place(self) -> Tensor:
         """Mostly such that reuse is possible: the layout and slot of its first source, at times a view's last read."""
         src = self.sources()
-        unread = [
-            i for i, t in enumerate(self.tensors) if t.view and not any(i in u.src for u in self.tensors)
-        ]
+        unread, shown = self.unread_views()
         if unread and self.draw.boolean(0.3):
             src = (self.draw.choice(unread), *src[1:])
+        elif shown and self.draw.boolean(0.7):  # its last read, but for what reads a view of it later
+            src = (self.draw.choice(shown), *src[1:])
+            self.due += [i for i in unread if self.tensors[i].view_src == src[0] and i not in self.due]
         parent = self.tensors[src[0]]
         if self.draw.boolean(0.8):
             size, slot, flags = parent.size, parent.slot, parent.flags & Flag.LAYOUT
@@ -216,17 +221,25 @@ class _Builder:
         else:
             size, slot, flags = self.sizes.one(self.draw), self.draw.choice(self.slots), _NO_FLAG
         plain = parent.size and not (parent.view or parent.inplace or parent.prealloc)
-        if plain and self.draw.boolean(0.2):  # a parent that needs more than is reused
+        if plain and self.draw.boolean(0.3):  # a parent that needs more than is reused
             self.tensors[src[0]] = replace(parent, pad=self.draw.choice((1, 8, 32)))
         output = Flag.OUTPUT if self.draw.boolean(self.p_output) else _NO_FLAG
         return Tensor(size, src, flags | output | Flag.INPLACE, slot)
+
+    def unread_views(self) -> tuple[list[int], list[int]]:
+        """Views that nobody reads yet; and what they show, where only views read that."""
+        read = {s for t in self.tensors for s in t.src if not t.view}
+        unread = [i for i, t in enumerate(self.tensors) if t.view and i not in read]
+        return unread, sorted({self.tensors[i].view_src for i in unread} - read)
 
     def view(self) -> Tensor:
         root = self.source()
         if self.tensors[root].view:
             root = self.tensors[root].view_src
         size, offset = view_of(self.draw, self.tensors[root])
-        output = Flag.OUTPUT if self.draw.boolean(self.p_output) else _NO_FLAG
+        output = Flag.OUTPUT if self.draw.boolean(max(self.p_output, 0.15)) else _NO_FLAG
+        if self.draw.boolean(0.5):  # and is read later, when what it shows may be dead but for it
+            self.due.append(len(self.tensors))
         return Tensor(size, (root,), output, self.tensors[root].slot, 0, root, offset)
 
 

@@ -51,7 +51,10 @@ class Judge:
 
     def judge(self, trace: Trace, anew: bool = False) -> Report:
         """Runs and judges; the report's verdicts are in the order of the trace."""
-        run = self.run(trace, anew)
+        return self.judged(trace, self.run(trace, anew), anew)
+
+    def judged(self, trace: Trace, run: Run, anew: bool = False) -> Report:
+        """Judges a run of the trace; `anew`: its variants run in processes that have run nothing before."""
         checker = Checker(trace, self.caps, self.fresh)
         report = checker.check(run)
         if differential.concerns(trace, self.caps):
@@ -64,11 +67,12 @@ class Judge:
 
     def quickly(self, trace: Trace) -> Report:
         """As `judge`, but where a run is all that the model says nothing is counted (quick.py)."""
-        if self.caps & Cap.EXACT:
-            run = self.run(trace)
-            if quick.agrees(trace, run):
-                return Report(statuses=[seen.obs.status for seen in run.steps])
-        return self.judge(trace)
+        if not self.caps & Cap.EXACT:
+            return self.judge(trace)
+        run = self.run(trace)
+        if quick.agrees(trace, run):
+            return Report(statuses=[seen.obs.status for seen in run.steps])
+        return self.judged(trace, run)
 
     def beside(self, trace: Trace, run: Run, anew: bool, checker: Checker, report: Report) -> None:
         """S: adds what only the other strategies' runs of the trace show."""

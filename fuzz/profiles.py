@@ -31,16 +31,16 @@ def _of(profile: Profile) -> Callable[[Draw, Cap], Trace]:
 
 
 _LOWER = {
-    "plan": (3, Cap.PLAN),
-    "gallocr": (3, Cap.PLAN),
+    "plan": (6, Cap.PLAN),
+    "gallocr": (4, Cap.PLAN),
     "huge": (2, Cap.PLAN),
     "pair": (4, Cap.RESIZABLE | Cap.GROUP),
-    "sched": (3, Cap.SCHED),
+    "sched": (5, Cap.SCHED),
 }
 SOURCES: dict[str, Source] = {p: Source(*_LOWER[p], _of(p)) for p in PROFILES}
-SOURCES["counted"] = Source(5, Cap.COUNTED, draw_counted)
-SOURCES["meta"] = Source(3, Cap.META, draw_meta)
-SOURCES["pools"] = Source(3, Cap.POOL, draw_pools)
-SOURCES["contexts"] = Source(2, Cap.CONTEXTS, draw_contexts)
-SOURCES["server"] = Source(1, Cap.SERVER, draw_server)
-SOURCES["captures"] = Source(3, Cap.CAPTURE, draw_captures)
+SOURCES["counted"] = Source(6, Cap.COUNTED, draw_counted)
+SOURCES["meta"] = Source(5, Cap.META, draw_meta)
+SOURCES["pools"] = Source(7, Cap.POOL, draw_pools)
+SOURCES["contexts"] = Source(3, Cap.CONTEXTS, draw_contexts)
+SOURCES["server"] = Source(2, Cap.SERVER, draw_server)
+SOURCES["captures"] = Source(5, Cap.CAPTURE, draw_captures)

@@ -6,9 +6,12 @@ native/include/gallocheck.h field by field (a test compares the two).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import IntEnum, IntFlag
 from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 MAX_TYPES, MAX_CHUNKS, MAX_SLOTS, MAX_CONFIGS, MAX_ALLOCS, MAX_SRC = 5, 16, 6, 4, 4, 4
 MAX_STREAMS, MAX_CONTEXTS, MAX_LANES, MAX_SERVER_SLOTS = 4, 2, 2, 4
@@ -349,6 +352,18 @@ class Observation:
     waits: int = 0
     attached: int = 0
     busy: int = 0
+
+
+_FIELDS = {f.name: k for k, f in enumerate(fields(Observation))}
+_values = attrgetter(*_FIELDS)
+
+
+def changed(obs: Observation, new: Mapping[str, Any]) -> Observation:
+    """As dataclasses.replace, at half the cost: the reference makes several for each operation."""
+    values = list(_values(obs))
+    for name, value in new.items():
+        values[_FIELDS[name]] = value
+    return Observation(*values)
 
 
 @dataclass(frozen=True, slots=True)

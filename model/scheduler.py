@@ -18,6 +18,9 @@ from .records import Kind, Status
 
 _MISUSE, _REFUSED, _DONE, _STALE = map(int, (Status.MISUSE, Status.REFUSED, Status.DONE, Status.STALE))
 NONE = -1  #: no graph
+#: kinds that `follow` tells apart, and their numbers
+_FOLLOWED = tuple((k, int(k)) for k in (Kind.NEW, Kind.FREE, Kind.BORROW, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE,
+                                        Kind.REMAKE, Kind.RESET))  # fmt: skip
 
 
 class State(NamedTuple):
@@ -296,7 +299,7 @@ def follow(
     nothing. C2 and C4 are stated over it."""
     me = tuple(op.role == r for r in ROLES)
     now = tuple(out.role == r for r in ROLES)
-    kind = {k: op.kind == int(k) for k in Kind}
+    kind = {k: op.kind == number for k, number in _FOLLOWED}
     misuse = out.status == _MISUSE
     had = d.ite(me[OWNER], *meant)
     binds = d.any(kind[Kind.ALLOC], d.all(kind[Kind.COMPUTE], had == NONE))

@@ -76,7 +76,8 @@ class Lanes:
     ) -> None:
         self.worker = Worker(library, defect, timeout, driver=driver)
         self.caps = self.worker.capabilities
-        self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
+        self.defect = defect
+        self.forget()
         self.cleared: Counter[How] = Counter()
         self.batches = 0
 
@@ -102,8 +103,15 @@ class Lanes:
     def begin(self, defect: int) -> None:
         """A new process of the subject, with that planted defect; nothing was cleared."""
         self.worker.plant(defect)
+        if defect != self.defect:
+            self.defect = defect
+            self.forget()
         self.cleared.clear()
         self.batches = 0
+
+    def forget(self) -> None:
+        """Nothing is known of the subject's plans any more."""
+        self.fresh = Fresh(self.worker.run, compact=not self.caps & Cap.EMPTY_CHUNKS)
 
     def clear(self, suspect: Suspect) -> None:
         """The judge found nothing in it: the subject may do so."""

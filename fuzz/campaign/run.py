@@ -26,8 +26,16 @@ from .work import BATCH_OPS, BatchResult, Done, Failure, Job, ShrinkTask, Shrunk
 GRACE_S = 5.0  #: after its time, a campaign waits so long for batches that are under way
 POINT_S = 10.0  #: between two points of the campaign's course
 SHARE = 24  #: kept traces that a batch gets to mutate
-LANES = 1024  #: of a batch that runs short traces in lockstep,
+LANES, FIRST_LANES = 1024, 128  #: of a batch that runs short traces in lockstep; and of the first of these;
+AT = 1
 EVERY = 3  #: and one batch in so many does: what these look at, they see most of; the rest has more kinds
+
+
+def lanes_of(number: int, most: int = LANES) -> int:
+    """How many lanes batch `number` runs, 0: it is no batch in lockstep. The first ones are small, so that
+    what falls soon falls sooner."""
+    round, at = divmod(number, EVERY)
+    return min(most, FIRST_LANES << round) if at == AT else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,7 @@ class Campaign:
             corpus=traces,
             mutated=mutate,
             known=frozenset(self.known),
-            lanes=plan.lanes if number % EVERY == 0 else 0,
+            lanes=lanes_of(number, plan.lanes),
         )
 
     # -- results ---------------------------------------------------------------------

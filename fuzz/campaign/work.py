@@ -18,14 +18,14 @@ from ...model.records import Cap, Trace
 from ..batch.engine import Lanes
 from ..checker import Report
 from ..coverage import Reached
-from ..found import draw, profiles_for, smallest
+from ..found import draw, profiles_for, smallest, turn
 from ..judge import Judge
 from ..mutate_trace import mutated
 from ..verdict import Verdict
 from .features import features
 
 BATCH_OPS = 1000  #: a second or two of checking
-IN_FULL = 4  #: one trace in so many is judged in full even where it is all that the model says
+IN_FULL = 10  #: one trace in so many is judged in full even where it is all that the model says
 SAMPLES = 2  #: failing traces that a batch gives back of each signature
 MUTATED = 0.8  #: of the traces of a batch at most are made of kept ones,
 ENOUGH = 1000  #: where there are so many of them: drawn ones show more while little is known
@@ -58,6 +58,15 @@ class Task:
     profiles: tuple[str, ...] = ()
     timeout: float = 5.0
     lanes: int = 0
+
+
+#: looks at what a batch found so far, and may end it
+Watch = Callable[["BatchResult"], bool]
+
+
+def to_the_end(_: BatchResult) -> bool:
+    """Ends no batch."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,26 +132,27 @@ class Bench:
     def __init__(self) -> None:
         self.judge: Judge | None = None
         self.lanes: Lanes | None = None
-        self.what: tuple[str, int, float] | None = None
+        self.what: tuple[str, float] | None = None
 
     def judge_of(self, job: Job) -> Judge:
         """The job's subject, in a process that has run nothing. Raises SubjectError."""
-        what = (job.library, job.defect, job.timeout)
+        what = (job.library, job.timeout)
         if self.judge is None or self.what != what:
             self.close()
-            self.judge, self.what = Judge(*what), what
+            self.judge, self.what = Judge(job.library, timeout=job.timeout), what
         self.judge.plant(job.defect)
         return self.judge
 
-    def run(self, job: Job) -> Done:
+    def run(self, job: Job, over: Watch = to_the_end) -> Done:
+        """Does the job; a batch ends early where `over` says so of what it found so far."""
         judge = self.judge_of(job)
         if isinstance(job, ShrinkTask):
             return run_shrink(job, judge)
         if not job.lanes:
-            return run_batch(job, judge)
+            return run_batch(job, judge, over)
         if self.lanes is None:
-            self.lanes = Lanes(job.library, job.defect, job.timeout)
-        return run_lanes(job, judge, self.lanes)
+            self.lanes = Lanes(job.library, timeout=job.timeout)
+        return run_lanes(job, judge, self.lanes, over)
 
     def close(self) -> None:
         for subject in (self.judge, self.lanes):
@@ -163,7 +173,7 @@ def run(job: Job) -> Done:
         return bench.run(job)
 
 
-def run_batch(task: Task, judge: Judge) -> BatchResult:
+def run_batch(task: Task, judge: Judge, over: Watch = to_the_end) -> BatchResult:
     """Draws, runs and judges the traces of a batch. `judge` must not have run anything yet."""
     result = BatchResult(task.number)
     profiles, known = task.profiles or profiles_for(judge.caps), set(task.known)
@@ -172,9 +182,11 @@ def run_batch(task: Task, judge: Judge) -> BatchResult:
         reached.take(judge)
         while result.operations < task.ops and time.monotonic() < end:
             trace = trace_of(task, result.traces, profiles, judge.caps)
-            report = judge.quickly(trace) if result.traces % IN_FULL else judge.judge(trace)
+            report = judge.quickly(trace) if (result.traces + 1) % IN_FULL else judge.judge(trace)
             note(result, trace, report, reached.take(judge), known)
             result.traces += 1
+            if over(result):
+                break
     return result
 
 
@@ -183,7 +195,7 @@ def trace_of(task: Task, index: int, profiles: Sequence[str], caps: Cap) -> Trac
     rng = random.Random(f"{task.seed}/{task.number}/{index}")
     if task.corpus and rng.random() < task.mutated:
         return MUTATE(rng, task.corpus, caps)
-    return draw(rng, profiles, caps)
+    return draw(rng, (turn(f"{task.seed}/{task.number}", index, tuple(profiles)),), caps)
 
 
 def share(corpus: int) -> float:
@@ -218,7 +230,7 @@ def note_failure(result: BatchResult, index: int, trace: Trace, report: Report) 
     return True
 
 
-def run_lanes(task: Task, judge: Judge, lanes: Lanes) -> BatchResult:
+def run_lanes(task: Task, judge: Judge, lanes: Lanes, over: Watch = to_the_end) -> BatchResult:
     """`task.lanes` lanes in lockstep; the judge decides about those that part from the model. As every batch it
     is a function of its task alone: the subject begins in a new process, and what was cleared counts for nothing."""
     lanes.begin(task.defect)
@@ -228,6 +240,8 @@ def run_lanes(task: Task, judge: Judge, lanes: Lanes) -> BatchResult:
     result.operations, result.misuse, result.traces = checked.operations, checked.misuse, task.lanes
     for index, suspect in enumerate(checked.suspects):
         note_failure(result, index, suspect.trace, judge.judge(suspect.trace))
+        if over(result):
+            break
     return result
 
 

@@ -8,10 +8,9 @@ track of which machine an operation is about.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from ..records import MAX_CHUNKS, Graph, Kind, Observation, Op, OpFlag, Setup, Status
+from ..records import MAX_CHUNKS, Graph, Kind, Observation, Op, OpFlag, Setup, Status, changed
 from ..session import Attempts, Planning, Session
 from .captures import Captures
 from .contexts import Contexts
@@ -78,4 +77,4 @@ class Stack:
         fields: dict[str, Any] = {"used": self.session.used}
         for layer in (self.sched, self.pools, self.captures, self.contexts, self.server):
             fields |= layer.adds(op)
-        return replace(obs, **fields)
+        return changed(obs, fields)

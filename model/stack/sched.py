@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _OF_ALLOC = frozenset(k for k in Kind if k <= Kind.RESET and k != Kind.CAPACITY) | frozenset(
     k for k in Kind if Kind.CAPTURE_BEGIN <= k <= Kind.DROP
 )
+_STEPS = 1 << 12  #: of the machine that are kept
 
 
 @dataclass
@@ -33,6 +34,9 @@ class Sched:
     nodes: int
     busy: bool = False
     flying: Graph | None = None  # the last graph in flight
+
+
+_NOBODY = Sched(0)  #: of a role that is not there
 
 
 class Result(NamedTuple):
@@ -58,6 +62,7 @@ class Schedulers:
         self.known: dict[int, Sched] = {}
         self.graphs: list[Graph] = []  # by the number that the machine has for each
         self.numbers: dict[Graph, int] = {}
+        self.steps: dict[tuple[State, SchedOp], tuple[State, Out]] = {}  # what was worked out already
 
     # -- what is seen ------------------------------------------------------------------
 
@@ -83,7 +88,8 @@ class Schedulers:
         if op.kind not in _OF_ALLOC or not self.has(op.alloc):
             return {}
         a, sched = self.session.allocs[op.alloc], self.known[op.alloc]
-        s = self.model.report(self.state(a.pair), self.state(a.pair), (False, False))
+        now = self.state(a.pair)
+        s = self.model.report(now, now, (False, False))
         return {
             "sched_generation": s.gen[a.role],
             "sched_shrink_generation": s.shrink_gen[a.role],
@@ -161,7 +167,7 @@ class Schedulers:
         joining = self.session.joining(a, other, missing)
         ask = SchedOp(Kind.BORROW, tensors=self.known[number].nodes, on=joining)
         state = self.state(other.pair)
-        t, out = self.model.step(state, ask)
+        t, out = self.stepped(state, ask)
         if out.ok:
             a.pair, a.role = other.pair, BORROWER
         self.enter(other.pair, t)
@@ -202,9 +208,9 @@ class Schedulers:
         run_async = bool(flags & OpFlag.ASYNC)
         op = self.operation(a, SchedOp(Kind.COMPUTE, run_async=run_async, on=asking), graph)
         state = self.state(a.pair)
-        result = self.finish(a, op, *self.model.step(state, op), graph)
+        result = self.finish(a, op, *self.stepped(state, op), graph)
         if result.ran is not None and not self.stack.pools.take(number, result.ran):
-            t, out = self.model.step(state, op._replace(scratch=False))
+            t, out = self.stepped(state, op._replace(scratch=False))
             t = t._replace(pair=t.pair._replace(used=self.session.used))
             result = self.finish(a, op, t, out._replace(allocations=0), graph)
         elif result.ran is not None:
@@ -251,6 +257,16 @@ class Schedulers:
 
     # -- the machine ---------------------------------------------------------------------
 
+    def stepped(self, s: State, op: SchedOp) -> tuple[State, Out]:
+        """The machine's step. Runs of small calls ask for the same ones again and again."""
+        key = s, op
+        done = self.steps.get(key)
+        if done is None:
+            if len(self.steps) >= _STEPS:
+                self.steps.clear()
+            done = self.steps[key] = self.model.step(s, op)
+        return done
+
     def number(self, graph: Graph | None) -> int:
         """The machine's number of a graph."""
         if graph is None:
@@ -270,10 +286,17 @@ class Schedulers:
 
     def state(self, pair: Pair) -> State:
         """The machine's state, with the devices as they are now."""
-        roles = self.of(pair)
-        scheds = [self.known[roles[r]] if r in roles else Sched(0) for r in ROLES]
-        bound = [self.session.allocs[roles[r]].bound if r in roles else None for r in ROLES]
-        state = self.session.present(next(a for a in self.session.allocs.values() if a.pair is pair))
+        there: dict[int, tuple[Sched, Allocator]] = {}
+        member: Allocator | None = None
+        for n, a in self.session.allocs.items():
+            if a.pair is pair:
+                member = a
+                if n in self.known:
+                    there[a.role] = self.known[n], a
+        assert member is not None
+        scheds = [there[r][0] if r in there else _NOBODY for r in ROLES]
+        bound = [there[r][1].bound if r in there else None for r in ROLES]
+        state = self.session.present(member)
         graphs = tuple(map(self.number, bound))
         return State(
             state,
@@ -293,7 +316,7 @@ class Schedulers:
         """One step of the machine; `graph` is what the operation is on, `by` whose plan is used for it."""
         a = self.session.allocs[number]
         op = self.operation(a, op, graph)
-        return self.finish(a, op, *self.model.step(self.state(a.pair), op), graph, by)
+        return self.finish(a, op, *self.stepped(self.state(a.pair), op), graph, by)
 
     def operation(self, a: Allocator, op: SchedOp, graph: Graph | None) -> SchedOp:
         """The operation, by this allocator and on this graph."""
