@@ -17,8 +17,8 @@ _FOREIGN = (
 )  # fmt: skip
 
 
-def draw_beside(draw: Draw, setup: Setup, meanwhile: Op) -> list[Op]:
-    """An allocator comes, works and mostly goes; `meanwhile`: a context's operation, for a capture's time."""
+def draw_beside(draw: Draw, setup: Setup, meanwhile: list[Op]) -> list[Op]:
+    """An allocator comes, works and mostly goes; `meanwhile`: what contexts and slots do in that time."""
     lanes = [c * MAX_LANES + lane for c, made in enumerate(setup.contexts) for lane in range(made.lanes)]
     others = [n for n in range(MAX_ALLOCS) if n not in lanes]
     n = draw.choice(others) if others and draw.boolean(0.7) else draw.choice(lanes)
@@ -33,10 +33,10 @@ def draw_beside(draw: Draw, setup: Setup, meanwhile: Op) -> list[Op]:
         later = OpFlag.ASYNC if sched and draw.boolean(0.5) else _NO_FLAG
         ops += [Op(Kind.RESERVE, n), Op(Kind.ALLOC, n), Op(Kind.COMPUTE, n, flags=later)]
     if how == 3:
-        ops += [Op(Kind.SYNC, n), Op(Kind.CAPTURE_BEGIN, n), meanwhile, Op(Kind.CAPTURE_END, n)]
+        ops += [Op(Kind.SYNC, n), Op(Kind.CAPTURE_BEGIN, n), *meanwhile, Op(Kind.CAPTURE_END, n)]
     if draw.boolean(0.3):  # while its number is taken
         ops.append(Op(Kind.CTX_OPEN, n // MAX_LANES))
-    ops.append(meanwhile)
+    ops += [*meanwhile, Op(Kind.SYNC, n)]
     if draw.boolean(0.8):
         ops.append(Op(Kind.FREE, n))
     return ops

@@ -210,6 +210,8 @@ class _History:
             self.add(Op(Kind.CTX_CLOSE, n))
             if not (self.busy and n == TARGET):
                 self.open.discard(n)
+            if n == TARGET and self.draw.boolean(0.4):  # there is nobody to attach to
+                self.add(Op(Kind.CTX_ATTACH, DRAFT, value=VALIDATED))
 
     def nodes(self) -> None:
         n = self.who()
@@ -264,9 +266,10 @@ class _History:
         """An allocator that no context drives, for a while."""
         n = self.who()
         used = self.used(self.setup.contexts[n])
-        meanwhile = [Op(Kind.CTX_DECODE, n, used, value=1), Op(Kind.CTX_SYNC, n), Op(Kind.CTX_OPEN, n)]
-        if self.server:
-            meanwhile += [Op(Kind.SLOT_STEP, 0, value=1), Op(Kind.SLOT_LEAVE, 0)]
+        meanwhile = [[Op(kind, n)] for kind in (Kind.CTX_SYNC, Kind.CTX_OPEN)]
+        meanwhile.append([Op(Kind.CTX_DECODE, n, used, value=1)])
+        if self.server and not self.busy:
+            meanwhile.append([Op(Kind.SLOT_ENTER, 0), Op(Kind.SLOT_STEP, 0, value=1), Op(Kind.SLOT_LEAVE, 0)])
         self.out += draw_beside(self.draw, self.setup, self.draw.choice(meanwhile))
 
     def enter(self) -> None:
