@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from gallocheck.fuzz.campaign import work
+from gallocheck.fuzz.campaign.run import EVERY, FIRST_LANES, LANES, lanes_of
 from gallocheck.fuzz.campaign.work import Bench, Failure, ShrinkTask, Task, run
-from gallocheck.fuzz.found import shape
+from gallocheck.fuzz.found import shape, turn
 from gallocheck.model.records import Cap, Trace
 from gallocheck.native.header import SubjectError
 from gallocheck.native.library import library_path
@@ -44,6 +45,41 @@ def test_batches_differ_by_seed_and_number(bench: Bench) -> None:
         work.trace_of(task, i, ("plan", "pair"), Cap(3)) for task in (batch(1), batch(2)) for i in range(5)
     }
     assert len(traces) == 10
+
+
+def test_every_kind_has_its_turn() -> None:
+    """Each once; then rounds in which each comes as often as it weighs, none all at once."""
+    weighed = ("plan",) * 6 + ("pair",) * 3 + ("pools",) * 2 + ("server",)
+    kinds = [turn("7/1", k, weighed) for k in range(4 + 2 * len(weighed))]
+    assert set(kinds[:4]) == set(weighed)
+    for begin in (4, 4 + len(weighed)):
+        round_ = kinds[begin : begin + len(weighed)]
+        assert sorted(round_) == sorted(weighed)
+        assert "plan" in round_[:4] and "plan" in round_[-4:] and "pair" in round_[:6]
+    assert kinds != [turn("7/2", k, weighed) for k in range(len(kinds))]
+
+
+def test_lanes_begin_small_and_come_by_turns() -> None:
+    run = [lanes_of(n) for n in range(40)]
+    assert [n for n, lanes in enumerate(run) if lanes][:3] == [1, 1 + EVERY, 1 + 2 * EVERY]
+    some = [lanes for lanes in run if lanes]
+    assert some == sorted(some) and some[0] == FIRST_LANES and some[-1] == LANES
+    assert {lanes_of(n, 0) for n in range(9)} == {0} and lanes_of(1, 5) == 5
+
+
+def test_a_batch_may_be_ended_early(bench: Bench) -> None:
+    """By who looks at what it found so far; until then it is the same batch."""
+    whole = bench.run(batch(4))
+    assert isinstance(whole, work.BatchResult) and whole.traces > 2
+    seen: list[int] = []
+
+    def over(result: work.BatchResult) -> bool:
+        seen.append(result.traces)
+        return result.traces == 2
+
+    part = bench.run(batch(4), over)
+    assert isinstance(part, work.BatchResult) and part.traces == 2 and seen == [1, 2]
+    assert [f for f in whole.failures if f.index < 2] == part.failures
 
 
 def test_a_batch_keeps_only_what_is_news(bench: Bench) -> None:
