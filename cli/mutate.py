@@ -81,7 +81,7 @@ def run(
 def seed_of(store: Store, seed: int | None) -> int:
     if seed is not None:
         return seed
-    there = store.fact("seed")
+    there = store.facts.get("seed")
     return there if isinstance(there, int) else random.SystemRandom().randrange(2**32)
 
 

@@ -11,14 +11,11 @@ had been committed; the rest is run again.
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ..folder_lock import locked
+from ..database import Database, Form
 from . import corpus, findings
 from .errors import CampaignError
 from .findings import Sample
@@ -47,71 +44,26 @@ class Point(NamedTuple):
     findings: int
 
 
-class Store:
+FORM = Form(
+    NAME,
+    APPLICATION,
+    VERSION,
+    ";".join((SCHEMA, corpus.SCHEMA, findings.SCHEMA)),
+    "a campaign",
+    "campaign",
+    "--corpus",
+    CampaignError,
+)
+
+
+class Store(Database):
     """The campaign in `folder`, which is made where it is not there; nobody else may use it meanwhile.
 
     Raises CampaignError, here and in every method: in use, not writable, no campaign's file, damaged.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / NAME
-        self.lock = locked(folder, CampaignError, "a campaign", "campaign", "--corpus")
-        try:
-            with self.said():
-                self.db = sqlite3.connect(self.path, isolation_level=None)
-                self.check()
-                self.db.execute("pragma journal_mode = wal")
-                self.db.execute("pragma synchronous = normal")
-        except BaseException:
-            os.close(self.lock)
-            raise
-
-    @contextmanager
-    def said(self) -> Iterator[None]:
-        """SQLite's troubles as one sentence."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            full = "full" in str(error) or "readonly" in str(error) or "unable to open" in str(error)
-            what = "make room or name another folder" if full else "move it away, or name another folder"
-            raise CampaignError(f"{self.path} cannot be used ({error}): {what} with --corpus.") from None
-
-    def check(self) -> None:
-        """The file is new, or whole and one of ours."""
-        (application,), (version,) = (self.db.execute(f"pragma {p}").fetchone()
-                                      for p in ("application_id", "user_version"))  # fmt: skip
-        if not self.db.execute("select 1 from sqlite_master").fetchone() and not application:
-            with self.transaction():
-                for statement in ";".join((SCHEMA, corpus.SCHEMA, findings.SCHEMA)).split(";"):
-                    self.db.execute(statement)
-                self.db.execute(f"pragma application_id = {APPLICATION}")
-                self.db.execute(f"pragma user_version = {VERSION}")
-            return
-        if application != APPLICATION:
-            raise CampaignError(
-                f"{self.path} is a database of another program: name another folder with --corpus."
-            )
-        if version != VERSION:
-            raise CampaignError(
-                f"{self.path} was written by another version of gallocheck: name another folder with --corpus."
-            )
-        (health,) = self.db.execute("pragma quick_check(1)").fetchone()
-        if health != "ok":
-            raise CampaignError(
-                f"{self.path} is damaged ({health.splitlines()[-1]}): move it away, or name another folder with --corpus."
-            )
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All of what is done in it or nothing."""
-        with self.said():
-            self.db.execute("begin immediate")
-            try:
-                yield
-            except BaseException:
-                self.db.execute("rollback")
-                raise
-            self.db.execute("commit")
+        super().__init__(folder, FORM)
 
     def rows(self, query: str, *values: object) -> list[tuple]:
         with self.said():
@@ -120,37 +72,7 @@ class Store:
     def count(self, query: str, *values: object) -> int:
         return int(self.rows(query, *values)[0][0])
 
-    def close(self) -> None:
-        self.db.close()
-        os.close(self.lock)
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # -- facts and counts --------------------------------------------------------
-
-    @property
-    def facts(self) -> dict[str, object]:
-        return dict(self.rows("select name, value from facts"))
-
-    def begin(self, facts: dict[str, object]) -> None:
-        """Says what campaign this is, or makes sure that it still is that one.
-
-        Raises CampaignError, which names the fact that is another.
-        """
-        there = self.facts
-        for name, value in facts.items():
-            if there and there.get(name) != value:
-                raise CampaignError(
-                    f"{self.folder} holds a campaign with another {name} ({there.get(name)}, now {value}):"
-                    " name another folder with --corpus."
-                )
-        if not there:
-            with self.transaction():
-                self.db.executemany("insert into facts values (?, ?)", list(facts.items()))
 
     def remember(self, facts: dict[str, object]) -> None:
         """Facts of the latest run, which another run may have otherwise: how it was asked for, and where it ran."""

@@ -103,7 +103,9 @@ def test_the_store_keeps_and_refuses(tmp_path: Path) -> None:
         with pytest.raises(MutantsError, match="in use"):
             Store(tmp_path / "a")
     with Store(tmp_path / "a") as store:
-        assert store.rows()["k"] == Row("k", SURVIVED, "d", "", 1.0, 3, 2, None) and store.fact("seed") == 1
+        assert (
+            store.rows()["k"] == Row("k", SURVIVED, "d", "", 1.0, 3, 2, None) and store.facts.get("seed") == 1
+        )
         with pytest.raises(MutantsError, match=r"another subject \(bundled, now ggml\)"):
             store.begin({"subject": "ggml"})
         store.forget(["k"])
