@@ -60,7 +60,8 @@ class Books:
 
     def judge(self, op: Op, obs: Observation, n: Counter[str]) -> Iterator[tuple[str, str]]:
         target = op.alloc == 0 and op.kind in (Kind.CTX_OPEN, Kind.CTX_CLOSE, Kind.CTX_TRIM)
-        if op.kind in _KINDS and (target or op.kind not in (Kind.CTX_OPEN, Kind.CTX_CLOSE)):
+        about = op.kind in _KINDS and (target or op.kind not in (Kind.CTX_OPEN, Kind.CTX_CLOSE))
+        if about and not obs.capturing:  # Q3 forbids it then
             before = self.state(obs)._replace(
                 busy=tuple(bool(self.busy >> k & 1) for k in range(MAX_SERVER_SLOTS)), pooled=self.pooled
             )
