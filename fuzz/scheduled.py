@@ -29,6 +29,7 @@ from ..model.records import (
     has,
 )
 from ..native.worker import StepSeen
+from . import deaths
 from .fresh import Fresh, astray, boundless
 from .wrong_bytes import wrong_bytes
 
@@ -37,8 +38,7 @@ SHARING = Cap.RESIZABLE | Cap.GROUP
 ROOM = (Kind.RESERVE, Kind.ALLOC)
 WRONG = Trouble.BAD_SOURCE | Trouble.BAD_OUTPUT
 #: of what is not the scheduler's own: a death in it breaks this clause
-BY_KIND = {Kind.SYNC: "C1", Kind.RESET: "C4", Kind.MEASURE: "P12", Kind.OWN: "R1", Kind.BORROW: "R2",
-           Kind.SHRINK: "R6", Kind.REMAKE: "R14"}  # fmt: skip
+BY_KIND = {**deaths.BY_KIND, Kind.MEASURE: "P12"}
 
 
 @dataclass
