@@ -113,8 +113,3 @@ class Model:
         good, bad = (s._replace(pooled=0), ServerOut(_DONE, s.pooled)), (s, ServerOut(_REFUSED))
         out: tuple[State, ServerOut] = d.ite(s.ready, d.ite(self.idle(s), good, bad), (s, ServerOut(_MISUSE)))
         return out
-
-    def in_use(self, s: State, cells: Value) -> Value:
-        """Cells of the target's cache (of `cells` in all) that all slots have in use together."""
-        total = sum(s.cells)
-        return self.d.ite(total < cells, total, cells)

@@ -9,7 +9,7 @@ int it is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from typing import Any
 
@@ -122,6 +122,14 @@ def equal(a: Tree, b: Tree) -> list[Any]:
 def leaves(tree: Tree) -> list[Value]:
     """All leaves of a tree, in order."""
     return [x for part in tree for x in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def shaped(shape: Tree, values: Iterator[int]) -> Tree:
+    """A tree of plain values shaped like `shape`, of its leaves in order."""
+    if isinstance(shape, tuple):
+        parts = [shaped(x, values) for x in shape]
+        return type(shape)(*parts) if hasattr(shape, "_fields") else tuple(parts)
+    return bool(next(values)) if isinstance(shape, bool) else next(values)
 
 
 def value(model: Any, tree: Tree) -> Tree:

@@ -106,8 +106,9 @@ class Walk:
         model_class: Callable[..., Any],
         config: Config,
         prefix: tuple[tuple[int, Fields], ...],
+        domain: Callable[[], Terms] = Terms,
     ) -> None:
-        self.m, self.config, self.d = m, config, Terms()
+        self.m, self.config, self.d = m, config, domain()
         self.model = model_class(self.d, *config)
         self.solver = z3.Solver()
         self.solver.set("timeout", int(TIMEOUT * 1000))
@@ -127,13 +128,21 @@ class Walk:
             self.solver.add(z3.Or(*(op.kind == int(k) for k in self.m.kinds)))
         else:
             op = op._replace(kind=int(kind), **(fields or {}))
-        t, out = self.model.step(self.s, op)
-        self.solver.add(*self.m.lawful(self.model, self.s, op))
+        t, out = self.take(op)
+        self.solver.add(*self.law(op))
         self.rules = self.m.rules(self.model, self.s, op, t, out)
         self.solver.add(*self.d.axioms())
         # name the state, so that terms do not nest from step to step
         self.s = t if kind is not None else self._name(t, f"s{n}")
         self.ops.append(op)
+
+    def take(self, op: Any) -> Any:
+        """The step."""
+        return self.model.step(self.s, op)
+
+    def law(self, op: Any) -> list[Value]:
+        """What is given of the operation."""
+        return self.m.lawful(self.model, self.s, op)
 
     def _name(self, tree: Any, name: str) -> Any:
         """New variables for the parts that are not plain values."""
