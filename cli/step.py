@@ -50,11 +50,12 @@ class Walk:
     def __init__(self, console: Console, story: Story) -> None:
         self.console, self.story = console, story
         self.at, self.down = len(story.rows) - 1, 0
-        self.typed, self.when = "", 0.0
+        self.typed, self.since = "", 0.0  # digits so far; from when on a key is waited for
 
     def run(self) -> None:
         while True:
             self.show()
+            self.since = time.monotonic()
             key = read_key(sys.stdin.fileno())
             action = KEYS.get(key)
             if action == "quit":
@@ -78,9 +79,8 @@ class Walk:
 
     def digit(self, digit: str) -> None:
         """A number goes to its step, digit by digit; one too large begins anew."""
-        now = time.monotonic()
-        self.typed = self.typed + digit if now - self.when < NUMBER_S else digit
-        self.when = now
+        at_once = time.monotonic() - self.since < NUMBER_S
+        self.typed = self.typed + digit if at_once else digit
         if int(self.typed) >= len(self.story.rows):
             self.typed = digit
         if int(self.typed) < len(self.story.rows):

@@ -42,7 +42,9 @@ def read(path: Path) -> tuple[Record, list[Replay], Path]:
     Raises RecordError, one sentence, where the file is no campaign's.
     """
     try:
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        # beside a campaign that runs; of one that does not, nothing is written at all
+        idle = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{idle}", uri=True)
     except sqlite3.Error as error:
         raise RecordError(f"{path} cannot be opened ({error}): name the folder of a campaign.") from None
     try:

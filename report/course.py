@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..fuzz.applies import declared
-from ..fuzz.expected import AS_BASELINE
+from ..fuzz.expected import AS_BASELINE, Expected
 from ..fuzz.hunt import Finding, Result
 from ..model.records import Cap
 from ..spec.clauses import Clause
@@ -79,7 +79,9 @@ class Course:
         r.traces, r.operations = result.traces, result.operations
         r.lockstep, r.misuse = result.lockstep, result.misuse
         r.clauses = [clause_row(row.id, result.tally[row.id], found.get(row.id, [])) for row in self.rows]
-        r.findings = [finding_row(f) for f in result.findings]
+        r.findings = [finding_row(f) for f in result.findings if not f.known]
+        known = {f.known.id: f.known for f in result.findings if f.known}
+        r.findings += [known_row(entry, result.findings) for entry in known.values()]
 
     def end(self, result: Result, gone: list[str]) -> Path:
         """The check is over. The file's path."""
@@ -95,6 +97,14 @@ def clause_row(id_: str, times: int, found: list[Finding]) -> ClauseRow:
     row = ClauseRow(id_, times, "holds" if times else "idle", len(new), known)
     if new or known:
         row.verdict = "broken" if new else "expected"
+    return row
+
+
+def known_row(known: Expected, found: list[Finding]) -> FindingRow:
+    """An expected failure: all that were met of it are one."""
+    mine = [f for f in found if f.known == known]
+    row = finding_row(mine[0])
+    row.met = sum(f.count for f in mine)
     return row
 
 

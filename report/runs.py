@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..fuzz import kept, replay
+from ..fuzz.expected import PINNED, ExpectedError, for_subject
 from ..fuzz.replay import Replay, ReplayError
-from ..fuzz.subjects import how_to_name
+from ..fuzz.subjects import VARIANT, how_to_name
 from . import campaign, record
 from .machine import machine
 from .record import NAME, ClauseRow, FindingRow, Record, RecordError, SubjectIs
@@ -77,12 +79,25 @@ def of_folder(folder: Path) -> Job:
 
 def of_check(path: Path) -> Job:
     rec = record.read(path)
-    found = [of_row(row, path.parent) for row in rec.findings]
+    known = kept_of(rec.subject)
+    found = [of_row(row, path.parent, known) for row in rec.findings]
     return Job("check", rec, in_order(found), path.parent)
 
 
-def of_row(row: FindingRow, folder: Path) -> Finding:
-    """A finding of a check, with its replay file."""
+def kept_of(subject: SubjectIs) -> dict[str, Path]:
+    """The replay files of the expected failures that come with gallocheck for this subject, by their ids."""
+    with suppress(ExpectedError):
+        listed = for_subject(subject.name, subject.describe, None, own_tree=False)
+        if not listed.findings and subject.name in VARIANT:
+            listed = for_subject(subject.name, subject.describe, PINNED, own_tree=True)
+        return {entry.id: listed.replay_path(entry) for entry in listed.findings}
+    return {}
+
+
+def of_row(row: FindingRow, folder: Path, known: dict[str, Path]) -> Finding:
+    """A finding of a check, with its replay file; of an expected one, that of the list."""
+    if row.known:
+        return of_known(row, known)
     if not row.file:
         return Finding(row, None, None, "no replay file was written for it")
     path = folder / Path(row.file).name
@@ -92,13 +107,24 @@ def of_row(row: FindingRow, folder: Path) -> Finding:
         return Finding(row, None, None, str(error))
 
 
+def of_known(row: FindingRow, known: dict[str, Path]) -> Finding:
+    """An expected failure, as its list has kept it."""
+    path = known.get(row.known.split(":", 1)[0])
+    if path is None or not path.is_file():
+        return Finding(row, None, None, "it is expected, and its list is not one that comes with gallocheck")
+    return Finding(row, replay.load(path), path)
+
+
 def of_campaign(path: Path) -> Job:
     rec, replays, folder = campaign.read(path)
-    found = []
+    known, found = kept_of(rec.subject), []
     for n, row in enumerate(rec.findings):
+        if row.known:
+            found.append(of_known(row, known))
+            continue
         saved = replays[n] if n < len(replays) else None
         file = folder / row.file if row.file and (folder / row.file).is_file() else None
-        found.append(Finding(row, saved, file, "" if saved else "it is expected: its list has a replay file"))
+        found.append(Finding(row, saved, file))
     return Job("campaign", rec, in_order(found), path.parent)
 
 

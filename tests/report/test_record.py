@@ -13,6 +13,7 @@ import pytest
 from gallocheck.fuzz.applies import applies
 from gallocheck.fuzz.campaign.store import Store
 from gallocheck.fuzz.campaign.work import BatchResult, Failure, Shrunk
+from gallocheck.fuzz.expected import KNOWN, Expected
 from gallocheck.fuzz.found import shape
 from gallocheck.fuzz.hunt import Finding, Result
 from gallocheck.fuzz.kept import of_folder
@@ -97,6 +98,23 @@ def test_a_replay_file_that_is_gone(tmp_path: Path) -> None:
     course(tmp_path).end(result, [])
     (finding,) = load(tmp_path).findings
     assert finding.saved is None and "R3-7-1.json is not there" in finding.lacks
+
+
+def test_expected_failures_have_the_story_of_their_list(tmp_path: Path) -> None:
+    """All that were met of one are one row; its trace is the one that is kept with the list."""
+    path = sorted(KNOWN.glob("ggml-[0-9]*.json"))[0]
+    listed = json.loads(path.read_text())
+    entry = Expected(**listed["findings"][0])
+    result = Result()
+    for n, message in enumerate(("one", "two")):
+        result.findings.append(broken(entry.clause, None, message))
+        result.findings[-1].known, result.findings[-1].count = entry, 3 + n
+    follows = course(tmp_path)
+    follows.record.subject.name, follows.record.subject.describe = listed["subject"], listed["matches"][0]
+    follows.end(result, [])
+    (finding,) = load(tmp_path).findings
+    assert finding.row.met == 7 and finding.row.known == f"{entry.id}: {entry.title}"
+    assert finding.saved is not None and finding.saved.clause == entry.clause and not load(tmp_path).new
 
 
 def test_a_record_cannot_name_files_elsewhere(tmp_path: Path) -> None:
