@@ -93,7 +93,7 @@ class Peaks:
             self.groups += 1
             self.group[op.alloc] = self.groups
         elif op.kind == Kind.BORROW and done:
-            self.group[op.alloc] = self.group[op.other]
+            self.group[op.alloc] = self.group.get(op.other, self.groups)  # of nobody: others see that
         elif op.kind == Kind.FREE and done:
             self.group.pop(op.alloc, None)
         if any(no_memory(op, x.obs) for x in (pair, apart)) and op.alloc in self.group:

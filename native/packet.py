@@ -239,7 +239,7 @@ def unpack(packed: Packed, block: Any) -> Run:
         return run
     done = min(base + progress, packed.n_ops)
     run.steps = list(_steps(packed, block, done))
-    _add_places(packed, block, run.steps)
+    _add_places(packed, block, run.steps, phase == FINISHED)
     if phase == FINISHED:
         run.leaked = leaked
     return run
@@ -268,10 +268,11 @@ def _steps(packed: Packed, block: Any, done: int) -> Iterator[StepSeen]:
         yield StepSeen(obs, looks)
 
 
-def _add_places(packed: Packed, block: Any, steps: list[StepSeen]) -> None:
+def _add_places(packed: Packed, block: Any, steps: list[StepSeen], finished: bool) -> None:
     for k, i in enumerate(packed.stops):
         if i >= len(steps) or steps[i].obs.status != Status.DONE:
             continue
         _, at, _, most, count, _ = STOP.unpack_from(block, packed.stops_at + k * STOP.size)
         n = min(most, count)
-        steps[i].places = layout.places(bytes(block[at : at + n * layout.PLACE.size]))
+        missing = (Place(-1, 0, 0),) * (most - n) if finished else ()  # the subject says that there are fewer
+        steps[i].places = layout.places(bytes(block[at : at + n * layout.PLACE.size])) + missing

@@ -74,11 +74,10 @@ bool same_graph(const graph & a, const graph & b) {
 }
 
 std::unique_ptr<graph> scaled(const graph & of, uint32_t tokens, uint32_t attention, uint32_t window, uint32_t indexer) {
-    const uint64_t per_token[GC_N_SCALES] = {0, 1, attention, window, indexer};
+    const uint64_t n = tokens, times[GC_N_SCALES] = {1, n, n * attention, n * window, n * indexer};
     std::vector<gc_tensor> tensors = of.tensors;
     for (gc_tensor & t : tensors) {
-        if (t.scale != GC_SCALE_NONE) t.size *= tokens * per_token[t.scale];
-        t.scale = GC_SCALE_NONE;
+        t.size *= times[t.scale];
     }
     return std::make_unique<graph>(tensors.data(), uint32_t(tensors.size()));
 }
