@@ -236,7 +236,12 @@ def replay(
 
 @app.command()
 def plan(
-    file: Annotated[Path, typer.Argument(help="What native/hook/gallocheck_hook.c wrote (docs/plan.md).")],
+    file: Annotated[
+        Path | None, typer.Argument(help="What native/hook/gallocheck_hook.c wrote (docs/plan.md).")
+    ] = None,
+    hook: Annotated[
+        bool, typer.Option("--hook", help="Print the folder that has the hook, to compile it.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the plan that matters most into this SVG file.")
     ] = None,
@@ -248,7 +253,7 @@ def plan(
     """
     from . import plan as job
 
-    raise typer.Exit(job.run(console, file, plot, as_json))
+    raise typer.Exit(job.run(console, file, hook, plot, as_json))
 
 
 @app.command()

@@ -13,9 +13,10 @@ from rich.table import Table
 from ..fuzz.dump.figures import Figure, figures
 from ..fuzz.dump.found import Plan, Verdicts
 from ..fuzz.dump.judge import CLAUSES, judge
-from ..fuzz.dump.lines import Dump, read
+from ..fuzz.dump.lines import Dump, DumpError, read
 from ..fuzz.replay import check_writable
 from ..model.records import Setup
+from ..native.tree_build import HERE
 from ..report.placed import Bound
 from ..report.plans import plan_picture
 from ..report.units import amount
@@ -25,8 +26,13 @@ from ..spec.optimum import lower_bound
 SHOWN = 20  #: findings, and plans, that are printed
 
 
-def run(console: Console, file: Path, plot: Path | None, as_json: bool) -> int:
+def run(console: Console, file: Path | None, hook: bool, plot: Path | None, as_json: bool) -> int:
     """Judges and prints; 0 where all holds, 1 where a clause is broken, 3 where nothing could be judged."""
+    if hook:
+        print(HERE / "hook")
+        return 0
+    if file is None:
+        raise DumpError("Name the file that the hook wrote, or --hook for the folder that has the hook.")
     dump = read(file)
     if plot is not None:
         check_writable(plot.parent)

@@ -7,6 +7,7 @@ generations are not asked for.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...spec import placement
@@ -64,7 +65,7 @@ class Reader:
         self.sharing = sharing(run)
         # computations that bind their graph themselves
         self.inside = {line.during for _, line in run if isinstance(line, lines.Bind)} - {0}
-        self.known: dict[Key, list[placement.Broken]] = {}
+        self.known: dict[Key, tuple[list[placement.Broken], Counter[str]]] = {}
         self.under_way: tuple[int, lines.Call] | None = None
 
     def step(self, at: int, line: lines.Line) -> None:
@@ -217,7 +218,8 @@ class Reader:
             return False
         if a.moved:
             return self.all_moved(a)
-        return a.exact is not None and same(a.exact, key) and a.exact[3] == key[3]
+        plan = a.planned is not None and same(a.planned, key)  # no measure came between
+        return plan and a.exact is not None and same(a.exact, key) and a.exact[3] == key[3]
 
     def gone(
         self, graph: lines.Graph, spots: Sequence[lines.Spot], before: dict[int, tuple[int, int]]
@@ -277,10 +279,12 @@ class Reader:
         cached = (plan.view.graph, plan.view.places, exact, plan.view.chunks, plan.view.real)
         if cached not in self.known:
             found = placement.judge(plan.view) if exact else placement.judge_bound(plan.view)
-            self.known[cached] = [b for b in found if b.clause == found[0].clause]  # the rest follows from it
+            first = [b for b in found if b.clause == found[0].clause]  # the rest follows from it
+            self.known[cached] = first, placement.exercised(plan.view)
             self.out.plans.append(plan)
-        self.out.exercised += placement.exercised(plan.view)
-        for broken in self.known[cached]:
+        telling, exercised = self.known[cached]
+        self.out.exercised += exercised
+        for broken in telling:
             blamed = self.blame(a, key, line, broken.clause)
             self.out.add(
                 blamed, f"graph {line.graph}: {self.named(broken.message, line.graph)}", plan.line, line.graph

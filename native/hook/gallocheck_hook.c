@@ -5,6 +5,7 @@
  *
  *   -DGALLOCHECK_HOOK_WRAP  compiled into a program that has ggml inside, linked with @wrap.args
  *   otherwise               a shared library for LD_PRELOAD, before a ggml that is a shared library
+ *   -DGALLOCHECK_HOOK_EARLY as well, for trees before February 2024, whose tensors have no flags
  *
  * GALLOCHECK_PLAN=FILE says where to; unset, nothing is done. FILE gets JSON lines, each by one write(2), so a
  * crash loses none. The hook only tells what it saw; what is right is for the reader to say. Lines by "line":
@@ -17,7 +18,8 @@
  *   graph      tensors in execution order, leafs first; written once for all graphs that are the same
  *   call       an allocator is asked to measure, reserve or bind a graph: the last line, where it never comes back
  *   measure, reserve   sizes by slot
- *   bind       where each tensor is afterwards: [buffer, offset, bytes]; before: the same of those that had a place
+ *   bind       where each tensor is afterwards: [buffer, offset, bytes]; before: [tensor, buffer, offset] of those
+ *              that had a place
  *   compute    where each tensor is when its computation begins
  *
  * Buffers are numbered, so that a new one at an old address is another. Buffer -1: none; -2: one that is gone.
@@ -53,14 +55,25 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* An argument that a tree's function does not take (leafs, before mid-2024) is passed in a register and ignored. */
+#ifdef GALLOCHECK_HOOK_EARLY
+THEIRS(void *, ggml_gallocr_new, (void));
+#else
 THEIRS(void *, ggml_gallocr_new, (void * type));
+#endif
 THEIRS(void *, ggml_gallocr_new_n, (void ** types, int n));
 THEIRS(void, ggml_gallocr_free, (void * galloc));
 THEIRS(bool, ggml_gallocr_reserve, (void * galloc, struct ggml_cgraph * graph));
 THEIRS(bool, ggml_gallocr_reserve_n, (void * galloc, struct ggml_cgraph * graph, const int * nodes, const int * leafs));
 THEIRS(void, ggml_gallocr_reserve_n_size,
        (void * galloc, struct ggml_cgraph * graph, const int * nodes, const int * leafs, size_t * sizes));
+#ifdef GALLOCHECK_HOOK_EARLY /* the first of 2024: planners without buffers of their own */
+THEIRS(size_t, ggml_gallocr_alloc_graph, (void * galloc, void * memory, struct ggml_cgraph * graph));
+THEIRS(size_t, ggml_allocr_alloc_graph, (void * alloc, struct ggml_cgraph * graph));
+extern bool ggml_tallocr_is_measure(void * memory);
+extern bool ggml_allocr_is_measure(void * alloc);
+#else
 THEIRS(bool, ggml_gallocr_alloc_graph, (void * galloc, struct ggml_cgraph * graph));
+#endif
 THEIRS(bool, ggml_gallocr_set_resizable, (void * galloc, void * owner));
 THEIRS(void, ggml_gallocr_set_shared_buffers, (void * galloc, void * group));
 THEIRS(void *, ggml_backend_buft_alloc_buffer, (void * type, size_t size));
@@ -84,7 +97,8 @@ extern bool         ggml_op_can_inplace(enum ggml_op op) __attribute__((weak)); 
 static void * next_of(const char * name) {
     void * found = dlsym(RTLD_NEXT, name);
     if (!found) {
-        fprintf(stderr, "gallocheck: %s is not in a shared library that the program is linked with\n", name);
+        fprintf(stderr, "gallocheck: no library that the program is linked with has %s; name ggml's in LD_PRELOAD, "
+                        "behind the hook\n", name);
         abort();
     }
     return found;
@@ -518,6 +532,11 @@ EXPORT void * OURS(ggml_gallocr_new_n)(void ** list, int n) {
     return made;
 }
 
+#ifdef GALLOCHECK_HOOK_EARLY
+EXPORT void * OURS(ggml_gallocr_new)(void) {
+    return REAL(ggml_gallocr_new)(); /* it is met when it first binds: only then is its memory known */
+}
+#else
 EXPORT void * OURS(ggml_gallocr_new)(void * type) {
     bool   outer = on() && !depth++;
     void * made  = REAL(ggml_gallocr_new)(type);
@@ -529,6 +548,7 @@ EXPORT void * OURS(ggml_gallocr_new)(void * type) {
     depth -= file >= 0;
     return made;
 }
+#endif
 
 EXPORT void OURS(ggml_gallocr_free)(void * galloc) {
     int  allocator, before;
@@ -550,8 +570,7 @@ EXPORT void OURS(ggml_gallocr_free)(void * galloc) {
 struct asked {
     int           allocator, before, graph;
     struct seen   s;
-    struct spot * given; /* of a bind: where tensors were before */
-    bool *        had;
+    void **       given; /* of a bind: where tensors were before */
 };
 
 static struct asked ask(const char * what, void * galloc, struct ggml_cgraph * graph, bool binds) {
@@ -561,10 +580,9 @@ static struct asked ask(const char * what, void * galloc, struct ggml_cgraph * g
         a.s     = tensors_of(graph);
         a.graph = tell_call(what, a.allocator, &a.s, graph);
         if (binds) { /* what has a place already is to be left there */
-            a.given = spots_of(&a.s, false);
-            a.had   = calloc((size_t) a.s.n + 1, sizeof *a.had);
-            for (int i = 0; a.had && i < a.s.n; i++) {
-                a.had[i] = a.s.list[i]->data != NULL;
+            a.given = calloc((size_t) a.s.n + 1, sizeof *a.given);
+            for (int i = 0; a.given && i < a.s.n; i++) {
+                a.given[i] = a.s.list[i]->data;
             }
         }
         pthread_mutex_unlock(&lock);
@@ -575,7 +593,6 @@ static struct asked ask(const char * what, void * galloc, struct ggml_cgraph * g
 static void done(struct asked * a) {
     if (a->graph >= 0) {
         free(a->given);
-        free(a->had);
         forget(&a->s);
     }
     leave(a->before);
@@ -642,9 +659,12 @@ static void tell_bind(const struct asked * a, void * galloc, bool ok) {
     put(",\"places\":[");
     put_spots(spots, ok ? a->s.n : 0);
     put("],\"before\":[");
-    for (int i = 0, n = 0; a->had && i < a->s.n; i++) {
-        if (a->had[i]) {
-            put("%s[%d,%d,%" PRIu64 "]", n++ ? "," : "", i, a->given[i].buffer, a->given[i].offset);
+    for (int i = 0, n = 0; a->given && i < a->s.n; i++) {
+        bool        stayed = a->given[i] == a->s.list[i]->data;
+        struct spot was    = { -1, (uint64_t) (uintptr_t) a->given[i], 0 };
+        if (a->given[i]) {
+            was = stayed ? spots[i] : was;
+            put("%s[%d,%d,%" PRIu64 "]", n++ ? "," : "", i, was.buffer, was.offset);
         }
     }
     put("]");
@@ -652,17 +672,43 @@ static void tell_bind(const struct asked * a, void * galloc, bool ok) {
     free(spots);
 }
 
+static void tell_bound(struct asked * a, void * galloc, bool ok) {
+    if (a->graph >= 0) {
+        pthread_mutex_lock(&lock);
+        tell_bind(a, galloc, ok);
+        pthread_mutex_unlock(&lock);
+    }
+    done(a);
+}
+
+#ifdef GALLOCHECK_HOOK_EARLY
+EXPORT size_t OURS(ggml_gallocr_alloc_graph)(void * galloc, void * memory, struct ggml_cgraph * graph) {
+    if (ggml_tallocr_is_measure(memory)) { /* it plans, and its places are of no memory */
+        return REAL(ggml_gallocr_alloc_graph)(galloc, memory, graph);
+    }
+    struct asked a    = ask("bind", galloc, graph, true);
+    size_t       size = REAL(ggml_gallocr_alloc_graph)(galloc, memory, graph);
+    tell_bound(&a, galloc, true);
+    return size;
+}
+
+EXPORT size_t OURS(ggml_allocr_alloc_graph)(void * alloc, struct ggml_cgraph * graph) {
+    if (ggml_allocr_is_measure(alloc)) {
+        return REAL(ggml_allocr_alloc_graph)(alloc, graph);
+    }
+    struct asked a    = ask("bind", alloc, graph, true);
+    size_t       size = REAL(ggml_allocr_alloc_graph)(alloc, graph);
+    tell_bound(&a, alloc, true);
+    return size;
+}
+#else
 EXPORT bool OURS(ggml_gallocr_alloc_graph)(void * galloc, struct ggml_cgraph * graph) {
     struct asked a  = ask("bind", galloc, graph, true);
     bool         ok = REAL(ggml_gallocr_alloc_graph)(galloc, graph);
-    if (a.graph >= 0) {
-        pthread_mutex_lock(&lock);
-        tell_bind(&a, galloc, ok);
-        pthread_mutex_unlock(&lock);
-    }
-    done(&a);
+    tell_bound(&a, galloc, ok);
     return ok;
 }
+#endif
 
 /* Trees in which allocators share their buffers (R): from now on what it has is not its own alone. */
 static void tell_share(void * galloc) {
