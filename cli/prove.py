@@ -7,15 +7,20 @@ import time
 
 from rich.console import Console
 
+from ..native.trees import cache_dir
 from ..spec.machine import INVARIANT
+from ..spec.proved import remember
 from ..spec.prover import PROVED, prove
 from ..spec.table import print_table
+
+FILE = "proofs.json"  #: in the cache: what the last proofs gave
 
 
 def run(console: Console, clauses: list[str]) -> int:
     """Proves and prints; 1 where one is refuted or unknown."""
     begin = time.monotonic()
     rows = prove(clauses or None, processes=min(2, os.cpu_count() or 1))
+    remember(rows, cache_dir() / FILE)
     print_table(rows, console)
     names = {r.clause for r in rows if r.clause != INVARIANT}
     bad = {r.clause for r in rows if r.verdict != PROVED}

@@ -11,11 +11,14 @@ from gallocheck.fuzz.applies import applies
 from gallocheck.fuzz.canary import path_of
 from gallocheck.fuzz.catalogue import DEFECTS, SCHED_DEFECTS
 from gallocheck.fuzz.replay import load
+from gallocheck.fuzz.shortest import shortest_exercise
+from gallocheck.fuzz.words import describe_op
 from gallocheck.native.binding import Library
 from gallocheck.native.library import library_path
 from gallocheck.scenario.catalogue import SCENARIOS
 from gallocheck.spec.clauses import CLAUSES
 from gallocheck.spec.machines import MACHINES
+from gallocheck.spec.why import why
 
 from tests.native import toys
 
@@ -43,7 +46,9 @@ def test_check_of_the_bundled_allocator(tmp_path: Path) -> None:
     assert re.search(r"subject +bundled: ", done.stdout) and re.search(r"seed +3$", done.stdout, re.M)
     assert f"canaries  {len(HELD)} planted defects found" in done.stdout
     assert re.search(r"^\d+ operations in 250 traces", done.stdout, re.M)
-    assert list(tmp_path.iterdir()) == [], "nothing was found, so nothing is written"
+    assert [p.name for p in (tmp_path / "found").iterdir()] == ["check.json"], (
+        "nothing was found: only the record"
+    )
 
 
 def test_a_seed_repeats_a_check(tmp_path: Path) -> None:
@@ -145,16 +150,37 @@ def test_prove(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["R6", "r6", "P13", "W1"])
+@pytest.mark.parametrize("name", ["R6", "r6", "P13", "W1", "M3"])
 def test_explain(tmp_path: Path, name: str) -> None:
     clause = next(c for c in CLAUSES if c.id == name.upper())
     done = gallocheck("explain", name, at=tmp_path)
     assert done.returncode == 0 and not done.stderr
-    assert done.stdout.startswith(f"{clause.id} {clause.title}") and clause.statement in done.stdout
-    assert f"checked in: {clause.where or 'nowhere yet'}" in done.stdout
-    assert all(m.name in done.stdout for m in MACHINES if clause.id in m.clauses)
+    text = " ".join(done.stdout.split())  # lines are folded
+    assert text.startswith(f"{clause.id} {clause.title}") and " ".join(clause.statement.split()) in text
+    assert why(clause.id) in text and f"Checked in {clause.where}" in text
+    assert all(f"the machine {m.name}" in text for m in MACHINES if clause.id in m.clauses)
+    assert describe_op(shortest_exercise(clause.id).ops[-1], shortest_exercise(clause.id)) in text
     planted = [d for d in (*DEFECTS, *SCHED_DEFECTS) if d.clause == clause.id]
-    assert re.findall(r"planted defect (\d+)", done.stdout) == [str(d.number) for d in planted]
+    assert all(f"{d.number} {d.what}" in text for d in planted)
+
+
+def test_explain_knows_the_last_proof(tmp_path: Path) -> None:
+    cache = {"GALLOCHECK_CACHE": str(tmp_path / "cache")}
+    assert "Last here" not in gallocheck("explain", "T1", at=tmp_path, **cache).stdout
+    assert gallocheck("prove", "T1", at=tmp_path, **cache).returncode == 0
+    assert re.search(
+        r"Last here: proved in \d+\.\d s on \d{4}-", gallocheck("explain", "T1", at=tmp_path, **cache).stdout
+    )
+    (tmp_path / "cache" / "proofs.json").write_text("[1]")  # nothing that it wrote
+    assert gallocheck("explain", "T1", at=tmp_path, **cache).returncode == 0
+
+
+def test_what_explain_says_breaks_a_clause_breaks_it(tmp_path: Path) -> None:
+    text = gallocheck("explain", "R6", at=tmp_path).stdout
+    command = re.search(r"replay: gallocheck (replay .*)", text)
+    assert command
+    done = gallocheck(*command[1].split(), at=tmp_path)
+    assert done.returncode == 1 and "R6 at operation" in done.stdout
 
 
 def test_defects(tmp_path: Path) -> None:

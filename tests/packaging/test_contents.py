@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib.metadata import requires, version
+from importlib.metadata import entry_points, requires, version
 from pathlib import Path
 
 import pytest
-from gallocheck.fuzz import canary, catalogue, expected
+from gallocheck.fuzz import canary, catalogue, expected, shortest
 from gallocheck.native.header import FUNCTIONS, HEADER, load
 from gallocheck.native.library import library_path
 
@@ -51,6 +51,12 @@ def test_the_kept_data() -> None:
 def test_the_pages_parts() -> None:
     for name in ("picture.css", "page.css", "page.js", "page.html.j2"):
         assert (ROOT / "report" / name).is_file(), name
+
+
+def test_the_suite_is_a_plugin_of_pytest() -> None:
+    found = [entry.value for entry in entry_points(group="pytest11") if entry.name == "gallocheck"]
+    assert found == ["gallocheck.suite.plugin"]
+    assert (ROOT / "suite" / "test_clauses.py").is_file() and shortest.FILE.is_file()
 
 
 def test_what_is_needed_is_named() -> None:

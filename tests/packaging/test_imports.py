@@ -1,4 +1,4 @@
-"""Imports run one way: cli -> {report, suite, scenario} -> fuzz -> {native, spec} -> model, by relative path; the model needs little."""
+"""Imports run one way, by relative path: BELOW says what a room may import; the model needs little."""
 
 from __future__ import annotations
 
