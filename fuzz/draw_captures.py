@@ -150,7 +150,7 @@ class _Weaver:
             yield self.take(draw.integer(0, MAX_STREAMS - 1))
         if self.out and draw.boolean(0.3):
             yield self.out.pop()
-        if self.captured and draw.boolean(0.03):
+        if self.captured and draw.boolean(0.07):
             yield Op(Kind.DROP, self.captured[-1])
 
     def outgrown(self, n: int) -> Iterator[Op]:

@@ -8,8 +8,8 @@ from ...model.records import Trace
 from ..judge import Judge
 from ..verdict import Verdict
 
-ROUNDS = 20
-LEAST, MOST, OPERATIONS = 4, 16, 600  #: traces; operations of them from which on no more are run
+ROUNDS = 60
+LEAST, MOST, OPERATIONS = 3, 24, 300  #: traces; operations of them from which on no more are run
 NOISE = 8 << 10  #: bytes that a heap may grow by on its own
 
 
@@ -19,7 +19,7 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
     `traces`: which both pass; the first of them are run again and again.
     """
     some: list[Trace] = []
-    for trace in traces[:MOST]:
+    for trace in varied(traces)[:MOST]:
         if len(some) < LEAST or sum(len(t.ops) for t in some) < OPERATIONS:
             some.append(trace)
     for subject in (judge, base):
@@ -28,6 +28,16 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
         if grown != (subject is judge):
             return None
     return Verdict("silent", "", "its process holds more memory after every session", 0, "close")
+
+
+def varied(traces: Sequence[Trace]) -> list[Trace]:
+    """Those of other pools, strategies and layers first."""
+    first = {
+        (t.setup.pool, t.setup.strategy, bool(t.setup.contexts), max((op.kind for op in t.ops), default=0)): t
+        for t in sorted(traces, key=lambda t: -len(t.ops))  # the shortest of each
+    }
+    known = {id(t) for t in first.values()}
+    return [*first.values(), *(t for t in traces if id(t) not in known)]
 
 
 def _growth(judge: Judge, traces: Sequence[Trace]) -> int:
