@@ -7,13 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from gallocheck.fuzz.mutants.catalogue import LISTED, Known, Listed, chosen, of_source, plain
+from gallocheck.fuzz.mutants.alike import shown
+from gallocheck.fuzz.mutants.catalogue import LISTED, Beyond, Known, Listed, chosen, of_source, plain
 from gallocheck.fuzz.mutants.errors import MutantsError
+from gallocheck.fuzz.mutants.grows import varied
 from gallocheck.fuzz.mutants.report import percentile, report
 from gallocheck.fuzz.mutants.sources import NOWHERE, Source, digest, names, unbuilt
 from gallocheck.fuzz.mutants.store import NAME, Row, Store
 from gallocheck.fuzz.mutants.trial import KILLED, SAME, SURVIVED, Outcome
 from gallocheck.fuzz.verdict import Verdict
+from gallocheck.model.records import BufferType, Kind, Observation, Op, PoolKind, Setup, Status, Trace
+from gallocheck.native.packet import Run, StepSeen
 
 TEXT = "int f(int a) {\n    int n = 0;\n    for (int i = 0; i < a; i++) n += 2;\n    if (n < 0) n = 0;\n    return n;\n}\n"
 
@@ -77,6 +81,44 @@ def test_score_and_survivors(tmp_path: Path) -> None:
     assert found.listed == [(c, "it changes nothing")] and found.clauses == {"P3": [2.0]} and not found.stale
     rows[c.key] = replace(rows[c.key], state=KILLED, verdict=broken)
     assert report(every, rows, Known(listed)).stale == [c], "listed, but a check tells it apart"
+
+
+def test_places_that_are_alike_are_told_apart(tmp_path: Path) -> None:
+    """By the lines above; functions that the contract is not about have no slips, however they are written."""
+    text = "int g(int a) {\n    a++;\n    a = 1;\n    return a;\n}\n"
+    text += "struct s {\n    int one(int a) { return a + 1; }\n    int f(int a) {\n"
+    text += "        a++;\n        a = 1;\n        return a;\n    }\n};\n"
+    every, listed, beyond = source(tmp_path, text), tmp_path / "listed.json", tmp_path / "beyond.json"
+    listed.write_bytes(msgspec.json.encode([Listed("x.c", "a = 1;", ";", "why", "int f(int a) { a++;")]))
+    beyond.write_text("[]")
+    known, made = Known(listed), of_source(every, beyond)
+    assert [m.line for m in made if known.why(m)] == [10]
+    beyond.write_bytes(msgspec.json.encode([Beyond("x.c", ["one", "f"], "why")]))
+    assert {m.line for m in of_source(every, beyond)} == {m.line for m in made if m.line < 6}
+
+
+def test_runs_that_show_the_same() -> None:
+    """Everything counts but where a pool's range lies; that it stays there counts."""
+    trace = Trace(Setup((BufferType(32),), ((0,),)), (), (Op(Kind.POOL_ALLOC), Op(Kind.POOL_ALLOC)))
+
+    def run(*seen: tuple[int, int], leaked: int = 0) -> int:
+        steps = [StepSeen(Observation(Status.DONE, base=b, address=a, out=128), {}) for b, a in seen]
+        return shown(trace, Run(steps, leaked))
+
+    assert run((4096, 4224), (4096, 4352)) == run((8192, 8320), (8192, 8448)) != 0
+    assert run((4096, 4224), (4096, 4352)) != run((4096, 4224), (4096, 4353))
+    assert run((4096, 4224), (4096, 4352)) != run((4096, 4224), (8192, 8448))
+    assert run((4096, 4224)) == run((4096, 4224), (4096, 4352), leaked=1) == 0, "it ended early"
+
+
+def test_sessions_of_every_kind_come_first() -> None:
+    plain, pools = (
+        Setup((BufferType(32),), ((0,),)),
+        Setup((BufferType(32),), ((0,),), pool=PoolKind.VMM_POOL),
+    )
+    a, b = (Trace(plain, (), (Op(Kind.NEW),) * n) for n in (2, 1))
+    c = Trace(pools, (), (Op(Kind.NEW),) * 3)
+    assert set(map(id, varied([a, b, c])[:2])) == {id(b), id(c)} and len(varied([a, b, c])) == 3
 
 
 def test_percentile() -> None:
