@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from . import lines
@@ -98,3 +99,29 @@ class Books:
     def own(self, a: Allocator) -> list[Buffer]:
         """The living buffers that were made in its calls, in that order."""
         return [b for b in self.buffers.values() if b.allocator == a.number and not b.freed]
+
+
+def runs(dump: lines.Dump) -> Iterator[list[tuple[int, lines.Line]]]:
+    """The file's runs of a program, each with numbers of its own."""
+    run: list[tuple[int, lines.Line]] = []
+    for at, line in dump.lines:
+        if isinstance(line, lines.Start) and run:
+            yield run
+            run = []
+        run.append((at, line))
+    yield run
+
+
+def sharing(run: Sequence[tuple[int, lines.Line]]) -> set[int]:
+    """Allocators that share buffers (R), or are bound to others': what they have is not theirs alone."""
+    made: dict[int, int] = {}
+    out = {line.allocator for _, line in run if isinstance(line, lines.Share)}
+    for _, line in run:
+        if isinstance(line, lines.Buffer):
+            made[line.buffer] = line.allocator
+        elif isinstance(line, lines.Bind):
+            given = {i for i, _, _ in line.before}
+            owners = {made.get(spot[0], -1) for i, spot in enumerate(line.places) if i not in given}
+            owners -= {-1, line.allocator}
+            out |= owners | ({line.allocator} if owners else set())
+    return out

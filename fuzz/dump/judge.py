@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...spec import placement
 from . import lines
-from .books import Allocator, Books, Held, what
+from .books import Allocator, Books, Held, runs, sharing, what
 from .found import Plan, Verdicts
 from .translate import Chunks, Key, Unclear, describe, key_of, places, records, root_of, seen
 
@@ -28,32 +28,6 @@ def judge(dump: lines.Dump) -> Verdicts:
         for at, line in run:
             reader.step(at, line)
         reader.end()
-    return out
-
-
-def runs(dump: lines.Dump) -> Iterator[list[tuple[int, lines.Line]]]:
-    """The file's runs of a program, each with numbers of its own."""
-    run: list[tuple[int, lines.Line]] = []
-    for at, line in dump.lines:
-        if isinstance(line, lines.Start) and run:
-            yield run
-            run = []
-        run.append((at, line))
-    yield run
-
-
-def sharing(run: Sequence[tuple[int, lines.Line]]) -> set[int]:
-    """Allocators that share buffers (R), or are bound to others': what they have is not theirs alone."""
-    made: dict[int, int] = {}
-    out = {line.allocator for _, line in run if isinstance(line, lines.Share)}
-    for _, line in run:
-        if isinstance(line, lines.Buffer):
-            made[line.buffer] = line.allocator
-        elif isinstance(line, lines.Bind):
-            given = {i for i, _, _ in line.before}
-            owners = {made.get(spot[0], -1) for i, spot in enumerate(line.places) if i not in given}
-            owners -= {-1, line.allocator}
-            out |= owners | ({line.allocator} if owners else set())
     return out
 
 

@@ -78,6 +78,18 @@ def test_figures_by_hand() -> None:
     assert found.a == {"peak": 384, "chunks": 2, "reallocations": 1} and found.bound == 384
 
 
+def test_the_bound_holds_for_trees_that_go_in_place_to_another_type(pinned: trees.Tree) -> None:
+    graph = Graph((Tensor(64, (), Flag.LEAF | Flag.INPUT), Tensor(64, (0,), Flag.INPLACE | Flag.OUTPUT, 1)))
+    setup = Setup((BufferType(16), BufferType(16)), ((0, 1),))
+    found = compare(BUNDLED, str(trees.build(pinned)), [Case(setup, (graph,), "by hand")])
+    assert (found.a["peak"], found.b["peak"], found.bound) == (128, 64, 64)
+
+
+def test_no_plan_is_below_the_bound(pinned: trees.Tree) -> None:
+    found = compare(BUNDLED, str(trees.build(pinned)), drawn(2, 40))
+    assert all(p.a and p.b and p.bound <= min(p.a.peak, p.b.peak) for p in found.both)
+
+
 def test_what_only_one_can_do_is_told() -> None:
     pair = Pair("x", Graph(()), Need(1, 1), None, 0)
     found = Comparison(pairs=[pair], only_a=["x"])
