@@ -3,7 +3,7 @@
 For each planted defect Hypothesis draws traces until one breaks the defect's clause. From this one trace both
 go on, with the same condition (the failure has the same signature: clause, operation, words): Hypothesis with
 its default budget, which `--cap` seconds may cut short; ours with what `gallocheck fuzz` gives one finding.
-Seconds are by the clock.
+Seconds are processor time, the subject's too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import statistics
-import time
 from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from gallocheck.fuzz.words import describe_trace
 from gallocheck.model.records import Cap, Trace
 from gallocheck.native.library import library_path
 from hypothesis import HealthCheck, Phase, strategies
+from timing import spent
 
 SHRINK_S = 10.0  #: --shrink-time of gallocheck fuzz
 
@@ -76,16 +76,16 @@ class Condition:
         self.judge, self.clause, self.cap = judge, clause, cap
         self.found: Found | None = None
         self.small: Trace | None = None
-        self.until = time.monotonic() + cap
+        self.until = spent() + cap
 
     def __call__(self, trace: Trace) -> bool:
-        if time.monotonic() >= self.until:
+        if spent() >= self.until:
             raise TimeIsUp
         failed = self.judge.judge(trace).failed if legal(trace) else None
         if failed is None:
             return False
         if self.found is None and failed.clause == self.clause:
-            self.found = Found(trace, failed, time.monotonic())
+            self.found = Found(trace, failed, spent())
             self.until = self.found.at + self.cap
         if self.found is None or failed.signature != self.found.failed.signature:
             return False
@@ -121,10 +121,10 @@ def compare(judge: Judge, defect: Defect, seed: int, cap: float, show: bool) -> 
         print(f"{defect.number:3} {defect.clause:4} Hypothesis finds nothing in {cap:.0f} s", flush=True)
         return None
     found, by_them = came
-    theirs = Size.of(by_them, time.monotonic() - found.at)
-    begin = time.monotonic()
+    theirs = Size.of(by_them, spent() - found.at)
+    begin = spent()
     small = smallest(judge, found.trace, found.failed, SHRINK_S)
-    ours = Size.of(small.trace, time.monotonic() - begin)
+    ours = Size.of(small.trace, spent() - begin)
     note = "" if ours[:2] <= theirs[:2] else "  longer"
     before = Size.of(found.trace, 0.0)
     print(f"{defect.number:3} {defect.clause:4} {before.operations:4} {before.tensors:4}  |"
