@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from gallocheck.native.library import library_path
 
@@ -56,6 +58,13 @@ def gone(processes: set[int], seconds: float = 10) -> bool:
     return True
 
 
+def record(at: Path) -> dict[str, Any]:
+    """What a check has left in its folder, which has nothing else."""
+    assert [p.name for p in at.iterdir()] == ["found"]
+    assert [p.name for p in (at / "found").iterdir()] == ["check.json"]
+    return dict(json.loads((at / "found" / "check.json").read_text()))
+
+
 @contextmanager
 def checking(at: Path) -> Iterator[subprocess.Popen[str]]:
     """A check of ten minutes that has begun to hunt."""
@@ -84,7 +93,9 @@ def test_ctrl_c_shows_the_table_so_far(tmp_path: Path) -> None:
     assert process.returncode == 0 and "Traceback" not in err, err
     assert "stopped by Ctrl-C" in out and "holds" in out and "P1" in out and "R3" in out
     assert gone(below)
-    assert list(tmp_path.iterdir()) == []
+    assert record(tmp_path)["stopped"] and record(tmp_path)["ended"], (
+        "what was checked until then is recorded"
+    )
 
 
 def test_a_second_ctrl_c_changes_nothing(tmp_path: Path) -> None:
@@ -106,7 +117,7 @@ def test_sudden_death_leaves_no_subject_behind(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         assert gone(below)
-    assert list(tmp_path.iterdir()) == []
+    assert not record(tmp_path)["ended"], "what it leaves says that it did not end"
 
 
 def test_a_killed_zygote_is_one_sentence(tmp_path: Path) -> None:
