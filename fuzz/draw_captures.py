@@ -27,7 +27,11 @@ def draw_captures(draw: Draw, caps: Cap) -> Trace:
         unit = max(4096, *(t.granularity for t in setup.types))
         kind = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
         setup = replace(setup, pool=kind, pool_range=unit * draw.choice((1, 2, 4)))
-    return replace(base, setup=setup, ops=tuple(_Weaver(draw, setup, base.graphs).weave(base.ops)))
+    ops = tuple(_Weaver(draw, setup, base.graphs).weave(base.ops))
+    begins = [i for i, op in enumerate(ops) if op.kind == Kind.CAPTURE_BEGIN]
+    if begins and draw.boolean(0.08):  # the session ends during a capture
+        ops = ops[: draw.choice(begins) + draw.integer(1, 4)]
+    return replace(base, setup=setup, ops=ops)
 
 
 @dataclass

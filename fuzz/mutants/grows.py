@@ -8,8 +8,8 @@ from ...model.records import Trace
 from ..judge import Judge
 from ..verdict import Verdict
 
-ROUNDS = 60
-LEAST, MOST, OPERATIONS = 3, 24, 300  #: traces; operations of them from which on no more are run
+ROUNDS = 50
+LEAST, MOST, OPERATIONS = 3, 40, 600  #: traces; operations of them from which on no more are run
 NOISE = 8 << 10  #: bytes that a heap may grow by on its own
 
 
@@ -31,13 +31,15 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
 
 
 def varied(traces: Sequence[Trace]) -> list[Trace]:
-    """Those of other pools, strategies and layers first."""
-    first = {
-        (t.setup.pool, t.setup.strategy, bool(t.setup.contexts), max((op.kind for op in t.ops), default=0)): t
-        for t in sorted(traces, key=lambda t: -len(t.ops))  # the shortest of each
-    }
-    known = {id(t) for t in first.values()}
-    return [*first.values(), *(t for t in traces if id(t) not in known)]
+    """Those first, the shorter the earlier, in which something happens that does not in those before."""
+    known: set[object] = set()
+    first, rest = [], []
+    for t in sorted(traces, key=lambda t: len(t.ops)):
+        news = {(op.kind, t.setup.pool, t.setup.strategy) for op in t.ops} - known
+        last = t.ops[-1:]
+        (first if news or not known.issuperset(last and [last[0].kind]) else rest).append(t)
+        known |= news | {op.kind for op in last}
+    return first + rest
 
 
 def _growth(judge: Judge, traces: Sequence[Trace]) -> int:

@@ -227,8 +227,8 @@ void capture_open(gc_session & s) {
 }
 
 void capture_close(gc_session & s) {
-    const int at = s.captures->at;
-    if (at >= 0) { // whatever was recorded is dropped
+    if (capture_going_on(s)) { // whatever was recorded is dropped
+        const int at = s.captures->at;
         const int32_t kept = end(s, *s.allocs[at], at);
         (void) kept;
     }
