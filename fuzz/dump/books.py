@@ -100,6 +100,15 @@ class Books:
         """The living buffers that were made in its calls, in that order."""
         return [b for b in self.buffers.values() if b.allocator == a.number and not b.freed]
 
+    def words(self, numbers: Sequence[int]) -> str:
+        """Buffers, and when they came and went."""
+        words = []
+        for n in dict.fromkeys(numbers):
+            b = self.buffers[n]
+            how = f"freed at line {b.freed}" if b.freed else f"made at line {b.made}"
+            words.append(f"buffer {n} ({b.size} bytes of {self.types[b.type].name!r}, {how})")
+        return ", ".join(words)
+
 
 def runs(dump: lines.Dump) -> Iterator[list[tuple[int, lines.Line]]]:
     """The file's runs of a program, each with numbers of its own."""

@@ -1,12 +1,11 @@
 """Judges a dump by P, G and R12, without the program: what each bind shows, and what each computation touches.
 
-P's rules are spec/placement.py's. What a single line can't show is left alone: P10 and P13 need another plan,
-generations are not asked for.
+P's rules are spec/placement.py's. What a single line can't show is left alone: P10 needs another plan, generations
+are not asked for.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,9 +13,23 @@ from ...spec import placement
 from . import lines
 from .books import Allocator, Books, Held, runs, sharing, what
 from .found import Plan, Verdicts
-from .translate import Chunks, Key, Unclear, describe, key_of, places, records, root_of, seen
+from .translate import (
+    Chunks,
+    Key,
+    Unclear,
+    describe,
+    empty,
+    key_of,
+    named,
+    places,
+    records,
+    root_of,
+    same,
+    seen,
+    some,
+)
 
-CLAUSES = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P11", "P12", "P14",
+CLAUSES = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P11", "P12", "P13", "P14",
            "G1", "G2", "G3", "G4", "G5", "R12")  # fmt: skip
 
 
@@ -68,6 +81,8 @@ class Reader:
         key = self.plain_key(line.graph, line.slots)
         self.fits(at, a, key, line.graph)
         self.out.exercised["G2"] += a.failed
+        if line.ok:
+            self.as_measured(at, a, key, line.graph)
         self.follow(a, key, line.ok, bool(a.moved))
         self.reported(at, a, line.sizes)
         a.moved.clear()
@@ -85,7 +100,7 @@ class Reader:
             self.out.add(
                 "G1",
                 f"allocator {a.number} reserves graph {graph} again, which fits its buffers, but"
-                f" {'buffers' if len(a.moved) > 1 else 'a buffer'} moved: {self.buffer_words(a.moved)}",
+                f" {'buffers' if len(a.moved) > 1 else 'a buffer'} moved: {self.books.words(a.moved)}",
                 at,
                 graph,
             )
@@ -107,7 +122,7 @@ class Reader:
         a = self.books.allocators[line.allocator]
         self.out.exercised["P12"] += 1
         if a.moved:
-            words = f"allocator {a.number} measures graph {line.graph}, and buffers move: {self.buffer_words(a.moved)}"
+            words = f"allocator {a.number} measures graph {line.graph}, and buffers move: {self.books.words(a.moved)}"
             self.out.add("P12", words, at, line.graph)
         first = [t not in a.types[:k] for k, t in enumerate(a.types)]
         self.out.exercised["G3"] += not all(first)
@@ -122,6 +137,18 @@ class Reader:
             a.fitting.clear()
             a.exact = None
         a.moved.clear()
+
+    def as_measured(self, at: int, a: Allocator, key: Key, graph: int) -> None:
+        """P12: a measure said what this reservation takes, as far as all its buffers are made for it."""
+        same_call = a.measured is not None and a.measured[0][:1] + a.measured[0][2:] == key[:1] + key[2:]
+        alone = a.number not in self.sharing and len(set(a.types)) == 1
+        if a.measured is None or not same_call or not alone or not a.moved or not self.all_moved(a):
+            return
+        self.out.exercised["P12"] += 1
+        said, took = a.measured[1][0], sum(b.asked for b in self.books.own(a))
+        if said != took:
+            words = f"allocator {a.number} was told by a measure that graph {graph} takes {said} bytes; it takes {took}"
+            self.out.add("P12", words, at, graph)
 
     def reported(self, at: int, a: Allocator, sizes: Sequence[int]) -> None:
         """G3: a type that is listed twice is one set of buffers, reported once; of any, no more than there is."""
@@ -150,6 +177,7 @@ class Reader:
         self.out.exercised["G4"] += a.planned is not None and not same(a.planned, key)
         if line.ok:
             self.out.binds += 1
+            self.out.exercised["P13"] += empty(graph)
             try:
                 self.bound(at, line, a, graph, before, key)
             except Unclear as e:
@@ -261,7 +289,10 @@ class Reader:
         for broken in telling:
             blamed = self.blame(a, key, line, broken.clause)
             self.out.add(
-                blamed, f"graph {line.graph}: {self.named(broken.message, line.graph)}", plan.line, line.graph
+                blamed,
+                f"graph {line.graph}: {named(broken.message, self.books.graphs[line.graph])}",
+                plan.line,
+                line.graph,
             )
 
     def blame(self, a: Allocator, key: Key, line: lines.Bind, clause: str) -> str:
@@ -339,48 +370,20 @@ class Reader:
         left = self.books.own(a) if a.number not in self.sharing else []
         if left:
             words = f"allocator {a.number} is freed, and {sum(b.size for b in left)} bytes of it stay"
-            self.out.add("G5", f"{words}: {self.buffer_words([b.number for b in left])}", at)
+            self.out.add("G5", f"{words}: {self.books.words([b.number for b in left])}", at)
 
     def end(self) -> None:
-        """G2: what comes after a failed reservation never ends the program."""
+        """A call that never came back: G2 after a failed reservation, P12 after a measure, P13 with empty tensors."""
         if self.under_way is None:
             return
         at, line = self.under_way
+        a = self.books.allocators[line.allocator]
         words = f"the program ends while allocator {line.allocator} has to {line.call} graph {line.graph}"
-        if self.books.allocators[line.allocator].failed:
+        if a.failed:
             self.out.add("G2", f"{words}, after a reservation that failed", at, line.graph)
+        elif line.call == "bind" and a.measured is not None and a.planned is None:
+            self.out.add("P12", f"{words}, after a measure", at, line.graph)
+        elif empty(self.books.graphs[line.graph]):
+            self.out.add("P13", f"{words}, which has tensors of no bytes", at, line.graph)
         else:
             self.out.unclear.append(f"line {at}: {words}")
-
-    # -- words ----------------------------------------------------------------------------------
-
-    def buffer_words(self, numbers: Sequence[int]) -> str:
-        words = []
-        for n in dict.fromkeys(numbers):
-            b = self.books.buffers[n]
-            how = f"freed at line {b.freed}" if b.freed else f"made at line {b.made}"
-            words.append(f"buffer {n} ({b.size} bytes of {self.books.types[b.type].name!r}, {how})")
-        return ", ".join(words)
-
-    def named(self, message: str, graph: int) -> str:
-        """The judge's sentence with the tensors' names."""
-        line = self.books.graphs[graph]
-
-        def name(match: re.Match[str]) -> str:
-            i = int(match.group(2))
-            return (
-                f"{match.group(1)} {i} {line.tensors[i].name!r}" if i < len(line.tensors) else match.group(0)
-            )
-
-        return re.sub(r"\b(tensor|view) (\d+)", name, message)
-
-
-def same(a: Key, b: Key) -> bool:
-    """The same graph, where one is known without what had a place, or without slots."""
-    return a[0] == b[0]
-
-
-def some(graph: lines.Graph, tensors: Sequence[int]) -> str:
-    """The first few by name; '' for none."""
-    shown = ", ".join(describe(graph, i) for i in tensors[:3])
-    return shown + (f" and {len(tensors) - 3} more" if len(tensors) > 3 else "")

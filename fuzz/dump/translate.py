@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -131,3 +132,29 @@ def describe(graph: lines.Graph, i: int) -> str:
     """ "tensor 5 'sum 2' (ADD)"."""
     t = graph.tensors[i]
     return f"tensor {i} {t.name!r}" + ("" if t.leaf else f" ({t.op})")
+
+
+def same(a: Key, b: Key) -> bool:
+    """The same graph, where one is known without what had a place, or without slots."""
+    return a[0] == b[0]
+
+
+def some(graph: lines.Graph, tensors: Sequence[int]) -> str:
+    """The first few by name; '' for none."""
+    shown = ", ".join(describe(graph, i) for i in tensors[:3])
+    return shown + (f" and {len(tensors) - 3} more" if len(tensors) > 3 else "")
+
+
+def empty(graph: lines.Graph) -> bool:
+    """Whether it has tensors of no bytes, or no tensor (P13)."""
+    return any(not t.bytes for t in graph.tensors) or not graph.tensors
+
+
+def named(message: str, graph: lines.Graph) -> str:
+    """The judge's sentence with the tensors' names."""
+
+    def name(match: re.Match[str]) -> str:
+        i = int(match.group(2))
+        return f"{match.group(1)} {i} {graph.tensors[i].name!r}" if i < len(graph.tensors) else match.group(0)
+
+    return re.sub(r"\b(tensor|view) (\d+)", name, message)

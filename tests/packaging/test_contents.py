@@ -35,6 +35,8 @@ def test_the_sources_that_a_tree_is_built_with() -> None:
         "include/gc_oracle.h",
         "ggml/adapter.cpp",
         "ggml/probes",
+        "hook/gallocheck_hook.c",
+        "hook/wrap.args",
         "bundled/defects.inc",
     ):
         assert (ROOT / "native" / name).exists(), name

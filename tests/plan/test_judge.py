@@ -48,6 +48,8 @@ BROKEN: dict[str, tuple[str, Maker]] = {
         moved(a=[0, 64, 32], b=[0, 64, 32], v=[0, 80, 16], c=[0, 32, 32]))),
     "more is asked for than is used": ("P11", bound(PLACES, size=128)),
     "a measure replaces the buffer": ("P12", bound(PLACES).free().measure()),
+    "a measure says less than a reservation takes": (
+        "P12", Maker().graph(GRAPH).measure(sizes=(64,)).buffer().reserve().bind()),
     "a weight is moved": ("P14", bound(moved(w=[0, 64, 32], c=[0, 0, 32], end=[0, 64, 32]))),
     "a reservation that fits replaces the buffer": (
         "G1", bound(PLACES).free().buffer(1).reserve()),
@@ -56,6 +58,9 @@ BROKEN: dict[str, tuple[str, Maker]] = {
             [[-2, *spot[1:]] if spot[0] == 0 else spot for spot in PLACES], sizes=(0,))),
     "it ends in a bind after a failed reservation": (
         "G2", bound(PLACES).graph(OTHER, 1).reserve(1, ok=False).call("bind", 1)),
+    "it ends in a bind after a measure": ("P12", bound(PLACES).graph(OTHER, 1).measure(1).call("bind", 1)),
+    "it ends in a reserve of an empty tensor": (
+        "P13", bound(PLACES).graph([leaf("none", size=0), tensor("a", "MUL_MAT", (0,))], 1).call("reserve", 1)),
     "bytes are reported twice": ("G3", Maker((0, 0)).graph(GRAPH).buffer().reserve(sizes=(96, 96))),
     "a measure counts twice": ("G3", Maker((0, 0)).graph(GRAPH).measure(sizes=(96, 96))),
     "a plan for another graph": ("G4", bound(PLACES).graph(OTHER, 1).bind(graph=1)),
@@ -105,6 +110,12 @@ def test_allocators_that_share_are_not_blamed_for_what_is_not_theirs(tmp_path: P
     )
     maker.free().buffer(1, 128).reserve(sizes=(128,)).freed()
     assert not verdicts(maker, tmp_path).findings
+
+
+def test_a_program_that_ends_in_a_call_for_no_reason_to_be_seen(tmp_path: Path) -> None:
+    found = verdicts(bound(PLACES).reserve().call("bind"), tmp_path)
+    assert not found.findings
+    assert found.unclear == ["line 10: the program ends while allocator 0 has to bind graph 0"]
 
 
 def test_a_graph_out_of_order_is_not_judged(tmp_path: Path) -> None:
