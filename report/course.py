@@ -47,7 +47,7 @@ class Course:
         self.record = Record(
             gallocheck=gallocheck, command=command, subject=subject, machine=machine(), seed=seed, began=now()
         )
-        self.written = 0.0
+        self.written = -WRITE_S  # the first sample is written at once
         write(self.record, folder)
 
     def note(self, result: Result) -> None:

@@ -61,8 +61,12 @@ def gone(processes: set[int], seconds: float = 10) -> bool:
 def record(at: Path) -> dict[str, Any]:
     """What a check has left in its folder, which has nothing else."""
     assert [p.name for p in at.iterdir()] == ["found"]
-    assert [p.name for p in (at / "found").iterdir()] == ["check.json"]
+    assert [p.name for p in (at / "found").iterdir() if not p.name.startswith(".")] == ["check.json"]
     return dict(json.loads((at / "found" / "check.json").read_text()))
+
+
+def has_checked(file: Path) -> bool:
+    return file.exists() and json.loads(file.read_text())["operations"] > 0
 
 
 @contextmanager
@@ -77,7 +81,9 @@ def checking(at: Path) -> Iterator[subprocess.Popen[str]]:
         for line in process.stdout:
             if line.startswith("canaries"):
                 break
-        time.sleep(1.0)
+        until = time.monotonic() + 60
+        while not has_checked(at / "found" / "check.json") and time.monotonic() < until:
+            time.sleep(0.1)
         yield process
     finally:
         process.kill()
