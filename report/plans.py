@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..model.records import Setup
 from ..spec.lifetimes import FOREVER, Life, lives
 from .drawing import Picture
-from .placed import Bound, State, Wrong, conflicting, described
+from .placed import Bound, State, Wrong, conflicting, described, overlaps
 from .units import amount, exact
 
 LEFT, RIGHT, HEAD, FOOT, ROOM, GAP = 104, 14, 24, 44, 170, 26  #: pixels
@@ -46,6 +46,7 @@ class _Drawing:
         self.bound, self.least, self.asked = bound, least, asked
         self.tensors = bound.graph.tensors
         self.alive = lives(bound.graph)
+        self.pairs = overlaps(setup, bound.graph, bound.places, bound.slots)
         self.wrong = [w for w, _ in conflicting(bound, setup, asked)]
         placed = [
             (p, t) for p, t in zip(bound.places, self.tensors, strict=True) if p.type >= 0 and t.alloc_size
@@ -153,14 +154,24 @@ class _Drawing:
             and self.bound.places[i].offset < wrong.end
             and wrong.begin < self.bound.places[i].offset + self.tensors[i].alloc_size
         ]  # fmt: skip
-        shared = [
-            (max(a.start, b.start), min(a.end, b.end)) for k, a in enumerate(both) for b in both[k + 1 :]
-        ]
-        spans = [(s, e) for s, e in shared if s <= e] or [(life.start, life.end) for life in both]
+        spans = self.meetings(wrong) or [(life.start, life.end) for life in both]
         for start, stop in spans:
             left, right = self.x(start), self.x(min(stop, len(self.tensors) - 1) + 1)
             high = max(2.0, (wrong.end - wrong.begin) * step)
             self.pic.rect((left, floor - wrong.end * step, right - left, high), "wrong", wrong.words, "wrong")
+
+    def meetings(self, wrong: Wrong) -> list[tuple[int, int]]:
+        """When the two lives that share these bytes meet; a life that is taken over in place is none of them."""
+        out = []
+        for a, b, _ in self.pairs:
+            p, q = self.bound.places[a], self.bound.places[b]
+            ends = (p.offset + self.tensors[a].alloc_size, q.offset + self.tensors[b].alloc_size)
+            if (p.type, p.chunk, max(p.offset, q.offset), min(ends)) == (
+                wrong.type, wrong.chunk, wrong.begin, wrong.end
+            ):  # fmt: skip
+                x, y = self.alive[a], self.alive[b]
+                out.append((max(x.start, y.start), min(x.end, y.end)))
+        return out
 
     def note(self, kind: str) -> None:
         if kind not in self.used:
