@@ -44,6 +44,15 @@ class Way(NamedTuple):
     arm: int
 
 
+class Named(NamedTuple):
+    """A way that is found again when lines move: by the text of its line, and which of the calls on such lines."""
+
+    file: str
+    text: str
+    nth: int
+    arm: int
+
+
 class Covered:
     """While it is open, the domain Ints notes which arms are taken. One at a time."""
 
@@ -98,7 +107,7 @@ class Covered:
 
     def ways(self) -> set[Way]:
         """As `take`, by place."""
-        found = [(site(self.codes[code], instruction), arm) for code, instruction, arm in self.taken]
+        found = [(_place(self.codes[code], instruction), arm) for code, instruction, arm in self.taken]
         self.taken.clear()
         return {Way(at, arm) for at, arm in found if at is not None}
 
@@ -109,6 +118,17 @@ class Covered:
             at = site(self.codes[code], instruction)
             self.known[key] = None if at is None else zlib.crc32(f"{at} {arm}".encode())
         return self.known[key]
+
+
+_places: dict[tuple[int, int], tuple[CodeType, Site | None]] = {}  # the code is kept, and so its id
+
+
+def _place(code: CodeType, instruction: int) -> Site | None:
+    """As `site`, worked out once."""
+    key = id(code), instruction
+    if key not in _places:
+        _places[key] = code, site(code, instruction)
+    return _places[key][1]
 
 
 def site(code: CodeType, instruction: int) -> Site | None:
@@ -134,6 +154,34 @@ def sites() -> dict[Site, int]:
             for at, arms in _calls(path):
                 found[at] = max(found.get(at, 0), arms)
     return found
+
+
+@cache
+def _by_text() -> dict[tuple[str, str], list[Site]]:
+    """The sites on lines of one text, in order."""
+    lines = {name: (FOLDER / name).read_text().splitlines() for name in {at.file for at in sites()}}
+    found: dict[tuple[str, str], list[Site]] = {}
+    for at in sorted(sites()):
+        found.setdefault((at.file, lines[at.file][at.line - 1].strip()), []).append(at)
+    return found
+
+
+@cache
+def _texts() -> dict[Site, tuple[str, str, int]]:
+    return {at: (*key, n) for key, places in _by_text().items() for n, at in enumerate(places)}
+
+
+def named(way: Way) -> Named:
+    """The way's name. KeyError where there is no such branch."""
+    return Named(*_texts()[way.site], way.arm)
+
+
+def find(name: Named) -> Way | None:
+    """The way of that name; None where the model has no such line any more."""
+    places = _by_text().get((name.file, name.text), [])
+    if not _POSITIONS and places:  # calls on a line are one
+        return Way(places[min(name.nth, len(places) - 1)], name.arm)
+    return Way(places[name.nth], name.arm) if name.nth < len(places) else None
 
 
 def total() -> int:

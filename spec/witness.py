@@ -28,6 +28,7 @@ from .noting import Noting
 
 QUERY_S = 15.0  #: seconds for one question to the solver
 TRIES, MOST_TRIES = 3, 9  #: walks to a goal of which nothing is made: of one depth, and in all
+LONG = 12  #: operations of a walk that are made plain
 
 
 class Part(NamedTuple):
@@ -167,9 +168,10 @@ def allowed(scene: Scene, trace: Trace) -> bool:
 
 
 def plain(scene: Scene, trace: Trace, goals: frozenset[Goal]) -> Trace:
-    """The walk with as many fields of its operations as can be as they usually are; it still reaches the goals."""
+    """The walk with as many fields of its operations as can be as they usually are; it still reaches the goals.
+    Of a long one the last operations alone."""
     usual = scene.machine.operation(scene.machine.model(Ints, *scene.config))
-    for n, op in enumerate(trace.ops):
+    for n, op in list(enumerate(trace.ops))[-LONG:]:
         for name in op._fields[1:]:  # the kind is what it is
             for simpler in _simpler(getattr(trace.ops[n], name), getattr(usual, name)):
                 ops = (*trace.ops[:n], trace.ops[n]._replace(**{name: simpler}), *trace.ops[n + 1 :])
@@ -285,10 +287,13 @@ class Search:
         found = {g for g in reached(self.scene.machine, trace) if self.wants(g)}
         if not found & open_:
             raise AssertionError(f"{self.scene.machine.name}: terms and ints part at {trace}")
-        trace = plain(self.scene, trace, frozenset(found & open_))
-        found = {g for g in reached(self.scene.machine, trace) if self.wants(g)}
-        made = self.scene.accept(trace)
-        covered = {g for g in found if made is not None and self.scene.covers(made, g)} - self.done
+        for walk in (plain(self.scene, trace, frozenset(found & open_)), trace):
+            found = {g for g in reached(self.scene.machine, walk) if self.wants(g)}
+            made = self.scene.accept(walk)
+            covered = {g for g in found if made is not None and self.scene.covers(made, g)} - self.done
+            if covered & open_:
+                break
+        trace = walk
         self.done |= covered
         if covered:
             self.made.append(Found(trace, frozenset(covered), made))

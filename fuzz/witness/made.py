@@ -64,13 +64,14 @@ def made(
     expected = dict(zip(draft.at, zip(walk.ops, outs(m, walk), strict=True), strict=True))
     stack, ways = Stack(draft.trace.setup, list(draft.trace.graphs)), frozenset[Way]()
     for n, op in enumerate(draft.trace.ops):
-        with Covered() as covered:
+        if n == draft.at[-1]:
+            with Covered() as covered:
+                seen = stack.step(op)
+                for number in stack.session.allocs:  # as a run looks at all of them
+                    stack.look(number)
+                ways = frozenset(covered.ways())
+        else:
             seen = stack.step(op)
-            for number in stack.session.allocs:  # as a run looks at all of them
-                stack.look(number)
-            taken = covered.ways()
         if n in expected and not same(*expected[n], seen):
             raise Unlike(f"operation {n}, {op.kind.name}: {expected[n][1]} and {seen}")
-        if n == draft.at[-1]:
-            ways = frozenset(taken)
     return Made(draft.trace, draft.at[-1], ways)

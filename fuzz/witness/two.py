@@ -190,9 +190,10 @@ class Builder:
         slots = self.setup.configs[a.config]
         if on.match and a.plan is not None:
             plan = self.stack.session.plan(a.config, a.plan)
-            if plan is None or pad(plan.need, self.chunks)[: len(on.need)] != on.need:
+            if plan is not None and pad(plan.need, self.chunks)[: len(on.need)] == on.need:
+                return self.graph(a.plan)
+            if on.kind == Kind.ALLOC:
                 raise Unlike("the plan's graph needs something else")
-            return self.graph(a.plan)
         for variant in range(1, 64):
             graph = self.made(slots, on.need, variant, tensors)
             if graph != a.plan:
