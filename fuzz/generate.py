@@ -38,6 +38,7 @@ PROFILES: tuple[Profile, ...] = get_args(Profile)
 #: a subject of this kind of ours can do it all
 ALL_CAPS = Cap.PLAN | Cap.RESIZABLE | Cap.SCHED | Cap.REMAKE
 _NO_FLAG = OpFlag(0)
+_OF_POOLS = (Kind.POOL_ALLOC, Kind.POOL_FREE, Kind.TRIM)
 
 
 def draw_trace(draw: Draw, profile: Profile, caps: Cap = ALL_CAPS, length: int = 20) -> Trace:
@@ -296,10 +297,13 @@ class _History:
     def anything(self) -> Op:
         """Any legal operation record, most of them at a wrong time."""
         kinds = [kind for kind, _ in self.weights.kinds]
+        kinds += _OF_POOLS if self.weights.caps & Cap.POOL else ()  # there may be none
         kind = self.draw.choice(kinds)
         alloc = self.draw.integer(0, MAX_ALLOCS - 1)
         if kind == Kind.NEW:
             return self.new(alloc, 0)
+        if kind in _OF_POOLS:
+            return Op(kind, alloc, value=0 if kind == Kind.TRIM else self.draw.integer(0, 1))
         if kind == Kind.CAPACITY:
             return Op(kind, other=0, value=self.setup.types[0].capacity)
         return Op(kind, alloc, self.draw.integer(0, MAX_ALLOCS - 1) if kind == Kind.BORROW else 0)

@@ -33,7 +33,7 @@ class vmm_pool : public pool {
     }
 
     bool give(const block & b) override {
-        const bool latest = out_ > 0 && b.at + b.size == base_ + out_;
+        const bool latest = b.at + b.size == base_ + out_;
         if (!latest && !GC_PLANTED(FREES_IN_ANY_ORDER) && !GC_PLANTED(BLOCKS_AT_START)) return false; // V2
         out_ -= b.size;
         return true;
