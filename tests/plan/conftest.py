@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from gallocheck.native import trees
@@ -53,7 +54,7 @@ class Kitchen:
         if fault:
             assert text.count(fault[0]) == 1, fault
             text = text.replace(*fault)
-        name = f"ggml-alloc-{abs(hash(fault))}"
+        name = f"ggml-alloc-{crc32(repr(fault).encode())}"
         (self.home / f"{name}.c").write_text(text)
         run(*self.parts.compiles, "-c", self.home / f"{name}.c", "-o", self.home / f"{name}.o")
         return self.home / f"{name}.o"
@@ -65,7 +66,7 @@ class Kitchen:
         hook = self.home / "hook.o"
         if not hook.is_file():
             self.hook("-DGALLOCHECK_HOOK_WRAP", "-c", out=hook.name)
-        out = self.home / f"wrapped-{abs(hash(fault))}"
+        out = self.home / f"wrapped-{crc32(repr(fault).encode())}"
         run(self.parts.link[0], self.home / "program.o", hook, self.planner(fault), *self.parts.objects,
             f"@{HOOK / 'wrap.args'}", *self.parts.libraries, "-ldl", "-o", out)  # fmt: skip
         self.known[fault] = out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 Row = dict[str, Any]
 GIVEN, FREE = [-1, 0], "free"
@@ -13,7 +14,7 @@ GIVEN, FREE = [-1, 0], "free"
 def tensor(name: str, op: str = "ADD", src: tuple[int, ...] = (), size: int = 32, **more: Any) -> Row:
     """A node of the graph; `more`: view, offset, input, output, leaf, inplace, layout."""
     return {
-        "at": 1000 + hash(name) % 100_000,
+        "at": crc32(name.encode()),
         "name": name,
         "op": op,
         "leaf": False,

@@ -1,6 +1,7 @@
 /* A small real program on a tree's public functions: what it does with graphs is its argument.
  *
  *   good     reserve, bind and compute a graph, twice
+ *   threads  four threads with an allocator each do the same, thirty times
  *   stale    bind a graph, reserve a larger one (its buffer is replaced), compute the first
  *
  * It computes on a backend of its own that only adds, since fetched trees come without kernels.
@@ -11,6 +12,7 @@
 #include "ggml-impl.h"
 #include "ggml-backend-impl.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +71,36 @@ static void clear(struct ggml_cgraph * graph) {
     }
 }
 
+static void * work(void * backend) {
+    for (int i = 0; i < 30; i++) {
+        ggml_gallocr_t        galloc = ggml_gallocr_new(ggml_backend_cpu_buffer_type());
+        struct ggml_context * context;
+        struct ggml_cgraph *  graph = build(&context, 16 + 16 * (i % 3));
+        if (!ggml_gallocr_reserve(galloc, graph) || !ggml_gallocr_alloc_graph(galloc, graph)) {
+            abort();
+        }
+        clear(graph);
+        ggml_backend_graph_compute(backend, graph);
+        ggml_gallocr_free(galloc);
+        ggml_free(context);
+    }
+    return NULL;
+}
+
 int main(int argc, char ** argv) {
     const char *        what    = argc > 1 ? argv[1] : "good";
     struct ggml_backend backend = { .iface = { .get_name = name_of, .graph_compute = compute } };
+    if (!strcmp(what, "threads")) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++) {
+            pthread_create(&threads[i], NULL, work, &backend);
+        }
+        for (int i = 0; i < 4; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        puts("done");
+        return 0;
+    }
     ggml_gallocr_t      galloc  = ggml_gallocr_new(ggml_backend_cpu_buffer_type());
     struct ggml_context *first, *second, *large;
     struct ggml_cgraph * graph = build(&first, 64);

@@ -37,6 +37,14 @@ def test_a_right_program_on_a_right_tree(kitchen: Kitchen, tmp_path: Path) -> No
     assert all(found.exercised[c] for c in ("P1", "P2", "P3", "P6", "P7", "P8", "P9", "P11", "G5", "R12"))
 
 
+def test_threads_with_an_allocator_each(kitchen: Kitchen, tmp_path: Path) -> None:
+    """Every line is whole, and each call's buffers are its own allocator's."""
+    dump = read(dump_of(kitchen.wrapped(None), "threads", tmp_path / "dump"))
+    found = judge(dump)
+    assert not dump.cut and not found.findings and not found.unclear
+    assert (found.binds, found.computes, found.exercised["G5"]) == (120, 120, 120)
+
+
 def test_a_program_that_computes_what_is_gone(kitchen: Kitchen, tmp_path: Path) -> None:
     """The new buffer's struct has the old one's address, mostly: the hook tells them apart all the same."""
     found = judge(read(dump_of(kitchen.wrapped(None), "stale", tmp_path / "dump")))
