@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find package model spec native fuzz scenario report cli suite \( -name lib -o -name __pycache__ \) -prune -o -type f -print) pyproject.toml CMakeLists.txt
 
-.PHONY: bench check test lint native-test gpu-check ptx clean
+.PHONY: bench check docs screenshots test lint native-test gpu-check ptx clean
 
 check: $(VENV)/.installed
 	$(BIN)/gallocheck check --time 40s
@@ -33,6 +33,18 @@ native-test: $(VENV)/.ready
 bench: $(VENV)/.installed
 	@dpkg -s librapidcheck-dev > /dev/null 2>&1 || { apt-get install -y librapidcheck-dev > build/rapidcheck.log 2>&1 || echo "librapidcheck-dev cannot be installed here: its row is left out"; }
 	$(BIN)/python bench/run.py $(if $(QUICK),--quick)
+
+# The site in build/docs/html, made from the project: the prover is run and every planted defect found again. No network;
+# a warning or a broken link fails it. About two minutes on two cores.
+docs: $(VENV)/.installed
+	cd docs/site && ../../$(BIN)/python -m generate ../../build/docs/sources
+	$(BIN)/python -m sphinx -b html -q -W --keep-going -j 2 build/docs/sources build/docs/html
+	cd docs/site && ../../$(BIN)/python -m generate.links ../../build/docs/html
+	@echo "open build/docs/html/index.html"
+
+# The pictures in the README, by headless Chromium: of a report, and of a page of the site that `make docs` made.
+screenshots: $(VENV)/.installed
+	$(BIN)/python docs/site/screenshots.py
 
 # The whole check on a real card; docs/gpu.md. It builds what it needs, and takes .venv's Python where that is.
 gpu-check:
