@@ -7,6 +7,6 @@ Z3 found them (spec/witness.py), as walks of the machines that are proved; `pyth
 finds them anew. Kept as data in fuzz/witnesses/, a file for each search.
 """
 
-from .kept import Unreached, Witness, for_clause, unreached, witnesses
+from .kept import Unreached, Witness, for_clause, for_part, unreached, witnesses
 
-__all__ = ["Unreached", "Witness", "for_clause", "unreached", "witnesses"]
+__all__ = ["Unreached", "Witness", "for_clause", "for_part", "unreached", "witnesses"]

@@ -186,3 +186,8 @@ def for_clause(clause: str) -> list[Witness]:
     return sorted(
         found, key=lambda w: (clause not in w.counted, len(w.trace.ops) if w.trace else len(w.walk))
     )
+
+
+def for_part(clause: str, name: str) -> list[Witness]:
+    """Witnesses in which that part of the clause acts, in the order of `for_clause`."""
+    return [w for w in for_clause(clause) if Part(clause, name) in w.parts]

@@ -9,7 +9,7 @@ from gallocheck.fuzz import expected
 from gallocheck.fuzz.applies import lacking
 from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.subjects import resolve
-from gallocheck.fuzz.witness import for_clause, unreached, witnesses
+from gallocheck.fuzz.witness import for_clause, for_part, unreached, witnesses
 from gallocheck.fuzz.witness.kept import as_walk
 from gallocheck.fuzz.witness.scenes import Stage, stages
 from gallocheck.spec import branches
@@ -37,6 +37,7 @@ def test_every_clause_of_a_machine_acts() -> None:
         for clause in stage.scene.machine.clauses:
             assert for_clause(clause), f"no witness of {clause}"
     shortest, *others = for_clause("R6")
+    assert all(shortest in for_part(*part) for part in shortest.parts)
     assert "R6" in shortest.counted and shortest.trace is not None
     assert all(len(shortest.trace.ops) <= len(w.trace.ops) for w in others if w.trace and "R6" in w.counted)
 
