@@ -42,7 +42,17 @@ static STATUS compute(ggml_backend_t backend, struct ggml_cgraph * graph) {
     return SUCCESS;
 }
 
-/* x is an input; a chain of sums, of which some are read late, a product, a view, and an output. */
+static struct ggml_tensor * cache; /* memory of the program's own, that graphs write into by a view */
+
+static void make_cache(int n) {
+    struct ggml_init_params params = { (size_t) 1 << 16, NULL, true };
+    struct ggml_context *   ctx    = ggml_init(params);
+    cache = ggml_set_name(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4 * n), "cache");
+    ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_cpu_buffer_type());
+}
+
+/* x is an input; a chain of sums, of which some are read late, a product, views that are read and written, and an
+ * output. */
 static struct ggml_cgraph * build(struct ggml_context ** context, int n) {
     struct ggml_init_params params = { (size_t) 1 << 20, NULL, true };
     struct ggml_context *   ctx    = *context = ggml_init(params);
@@ -56,6 +66,8 @@ static struct ggml_cgraph * build(struct ggml_context ** context, int n) {
         sum = ggml_add(ctx, ggml_mul_mat(ctx, w, sum), x);
         ggml_format_name(sum, "sum %d", i);
     }
+    struct ggml_tensor * kept = ggml_cpy(ctx, sum, ggml_view_1d(ctx, cache, n, 4 * n));
+    sum                       = ggml_add_inplace(ctx, ggml_mul_mat(ctx, w, sum), ggml_scale_inplace(ctx, kept, 2));
     struct ggml_tensor * half = ggml_set_name(ggml_view_1d(ctx, sum, n / 2, 0), "half");
     struct ggml_tensor * end  = ggml_set_name(ggml_add(ctx, ggml_mul_mat(ctx, w, sum), early), "end");
     struct ggml_tensor * out  = ggml_set_name(ggml_mul(ctx, end, ggml_repeat(ctx, half, end)), "out");
@@ -90,6 +102,7 @@ static void * work(void * backend) {
 int main(int argc, char ** argv) {
     const char *        what    = argc > 1 ? argv[1] : "good";
     struct ggml_backend backend = { .iface = { .get_name = name_of, .graph_compute = compute } };
+    make_cache(128);
     if (!strcmp(what, "threads")) {
         pthread_t threads[4];
         for (int i = 0; i < 4; i++) {

@@ -68,6 +68,12 @@ def test_bad_files_are_one_sentence(tmp_path: Path, change: object, says: str) -
     assert getattr(done.exception, "exit_code", 0) == 2
 
 
+def test_where_the_hook_is() -> None:
+    done = CliRunner().invoke(app, ["plan", "--hook"])
+    assert done.exit_code == 0 and (Path(done.stdout.strip()) / "gallocheck_hook.c").is_file()
+    assert "or --hook" in str(CliRunner().invoke(app, ["plan"]).exception)
+
+
 def test_no_file_and_no_text(tmp_path: Path) -> None:
     (tmp_path / "d").write_bytes(b"\xff\xfe\n")
     for path in (tmp_path / "none", tmp_path / "d"):

@@ -34,7 +34,9 @@ def test_a_right_program_on_a_right_tree(kitchen: Kitchen, tmp_path: Path) -> No
     found = judge(read(dump_of(kitchen.wrapped(None), "good", tmp_path / "dump")))
     assert not found.findings and not found.unclear
     assert (found.binds, found.computes) == (2, 2)
-    assert all(found.exercised[c] for c in ("P1", "P2", "P3", "P6", "P7", "P8", "P9", "P11", "G5", "R12"))
+    assert all(
+        found.exercised[c] for c in ("P1", "P2", "P3", "P6", "P7", "P8", "P9", "P11", "P14", "G5", "R12")
+    )
 
 
 def test_threads_with_an_allocator_each(kitchen: Kitchen, tmp_path: Path) -> None:
