@@ -19,7 +19,7 @@ from ..model.records import Trace
 from .batch.engine import Lanes
 from .checker import Report
 from .expected import Expected, ExpectedList
-from .found import draw, profiles_for, replay_of, smallest
+from .found import draw, profiles_for, replay_of, smallest, turn
 from .judge import Judge
 from .replay import Replay, save
 from .verdict import Verdict
@@ -97,7 +97,8 @@ class Hunt:
 
     def trace(self, number: int) -> Trace:
         """Trace `number` of this hunt."""
-        return draw(random.Random(f"{self.seed}/{number}"), self.profiles, self.judge.caps)
+        kind = turn(str(self.seed), number, tuple(self.profiles))
+        return draw(random.Random(f"{self.seed}/{number}"), (kind,), self.judge.caps)
 
     def run(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ..model.domain import Ints
 from ..model.pair import BORROWER, ROLES, Out, RoleOp
 from ..model.planner import OUTSIDE, Plan
-from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Place, Setup, Status
+from ..model.records import UNLIMITED, Cap, Graph, Kind, Observation, Op, Place, Setup, Status, Strategy
 from ..model.session import Allocator, Pair, Played, Session, pad
 from ..spec.history import Past, Seen, fits, follow, past
 from ..spec.history import seen as seen_of
@@ -99,8 +99,8 @@ class Ledger:
         if Status.MISUSE in (obs.status, predicted.status):
             return predicted.status, None
         self.session.used = obs.used
-        if played is None:
-            return predicted.status, None
+        if played is None or self.setup.strategy != Strategy.PAIR:
+            return predicted.status, None  # counted.py keeps the other books; a scheduler was not made
         if mine is not None and kept and obs.status != predicted.status:
             played = self.other_end(op, obs, mine, kept, played)
         shown = {n: look for n, look in looks.items() if look.status == Status.DONE}

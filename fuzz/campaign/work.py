@@ -25,7 +25,7 @@ from ..verdict import Verdict
 from .features import features
 
 BATCH_OPS = 1000  #: a second or two of checking
-IN_FULL = 10  #: one trace in so many is judged in full even where it is all that the model says
+IN_FULL = 7  #: one trace in so many is judged in full even where it is all that the model says
 SAMPLES = 2  #: failing traces that a batch gives back of each signature
 MUTATED = 0.8  #: of the traces of a batch at most are made of kept ones,
 ENOUGH = 1000  #: where there are so many of them: drawn ones show more while little is known
@@ -182,7 +182,8 @@ def run_batch(task: Task, judge: Judge, over: Watch = to_the_end) -> BatchResult
         reached.take(judge)
         while result.operations < task.ops and time.monotonic() < end:
             trace = trace_of(task, result.traces, profiles, judge.caps)
-            report = judge.quickly(trace) if (result.traces + 1) % IN_FULL else judge.judge(trace)
+            whole = (result.traces + task.number) % IN_FULL == IN_FULL - 1
+            report = judge.judge(trace) if whole else judge.quickly(trace)
             note(result, trace, report, reached.take(judge), known)
             result.traces += 1
             if over(result):
