@@ -109,4 +109,4 @@ def arm(way: Way, arms: int) -> str:
         return "none of the cases"
     if arms == 2 and way.arm in (0, 1):
         return "where it holds" if way.arm else "where it does not"
-    return Kind(way.arm).name if way.arm in iter(Kind) else f"case {way.arm}"
+    return Kind(way.arm).name if way.arm in list(Kind) else f"case {way.arm}"

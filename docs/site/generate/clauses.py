@@ -83,14 +83,14 @@ def proved_sections(c: Clause, rows: Rows) -> Iterator[str]:
         told |= {alike(p.name) for p in new}
         if first:
             blocks.append((found, first))
-    for found, parts in blocks:
-        for part in parts:
+    for found, mine in blocks:
+        for part in mine:
             yield f"**{plain(part.name)}**" + ("" if part.counts else " (of nearly every step)")
             yield fence(part.formula)
         words = found.words[c.id]
         if words:
             yield details("What the words stand for", fence("\n".join(words)))
-    yield from rule_code([p for _, parts in blocks for p in parts])
+    yield from rule_code([p for _, mine in blocks for p in mine])
     yield from proof_section(c, rows)
 
 

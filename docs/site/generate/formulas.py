@@ -8,7 +8,7 @@ from string import ascii_uppercase
 
 from .terms import TRUE, Node
 
-WIDTH = 92  #: of a line
+WIDTH = 86  #: of a line
 LONG = 34  #: characters from which on what comes twice gets a letter
 _TIGHT = {"and": 2, "or": 1, "if": 0}  # all else binds tighter
 AND, OR = "\N{LOGICAL AND} ", "\N{LOGICAL OR} "
@@ -59,19 +59,35 @@ def line(x: Node, outer: int = 0) -> str:
 def lines(x: Node, indent: int = 0, first: str = "", outer: int = 0) -> Iterator[str]:
     """On as many lines as it takes; `first` stands before the first. `outer`: as of `line`."""
     whole = " " * indent + first + line(x, outer)
-    if len(whole) <= WIDTH or x[0] not in ("and", "or", "if"):
+    if len(whole) <= WIDTH or x[0] in ("name", "not"):
         yield whole
         return
     lead = " " * len(first)
+    if x[0] not in ("and", "or", "if"):
+        yield from broken(x, indent, first, lead)
+        return
     if x[0] == "if":
         c, a, b = x[1]
         yield from lines(c, indent, first + "if ")
         yield from lines(a, indent, lead + "then ")
         yield from lines(b, indent, lead + "else ")
         return
-    mark, tight = (AND, 3) if x[0] == "and" else (OR, 2)
+    mark, tight = (AND, 2) if x[0] == "and" else (OR, 1)
     for n, part in enumerate(x[1]):
         yield from lines(part, indent, (first if not n else lead) + mark, tight)
+
+
+def broken(x: Node, indent: int, first: str, lead: str) -> Iterator[str]:
+    """A comparison, sum or call that is too long for a line: a line for each of its parts."""
+    sign, below = x
+    if sign == "call":
+        yield " " * indent + first + f"{below[0]}("
+        for part in below[1:]:
+            yield from lines(part, indent, lead + "  ")
+        yield " " * indent + lead + ")"
+        return
+    for n, part in enumerate(below):
+        yield from lines(part, indent, first if not n else f"{lead}{sign} ", 4)
 
 
 def lettered(roots: list[Node]) -> tuple[list[Node], list[tuple[str, Node]]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gallocheck.fuzz.shortest import shortest_exercise
 from gallocheck.model.terms import Terms, fresh
 from gallocheck.spec.machine import Machine
+from gallocheck.spec.machines import MACHINES
 
 from .code import Function
 from .ran import Running, last_step, whole
@@ -18,7 +19,13 @@ def model_code(clause: str) -> tuple[list[Function], str]:
     machines = machines_of(clause)
     trace = shortest_exercise(clause)
     if not machines:
-        return last_step(trace) or whole(trace), "in the last operation of the sequence below"
+        proved = {f.file for m in MACHINES for f in any_step(m)}
+        functions = last_step(trace) or whole(trace)
+        mine = [f for f in functions if f.file not in proved]
+        return (
+            mine or functions,
+            "in the last operation of the sequence below, beside the machines that are proved",
+        )
     own = {f.file for f in any_step(machines[0])}
     for functions, when in (
         (

@@ -202,9 +202,9 @@ def _indices(path: str) -> str:
 def constant(variable: str, number: int) -> str:
     """What a number is called that a field is compared with."""
     field = variable.rsplit(".", 1)[-1]
-    if field == "kind" and number in iter(Kind):
+    if field == "kind" and number in list(Kind):
         return Kind(number).name
-    if field == "status" and number in iter(Status):
+    if field == "status" and number in list(Status):
         return Status(number).name
     return _ROLES.get(number, "") if field == "role" else ""
 
