@@ -55,7 +55,7 @@ class _Weaver:
             self.note(op)
             if op.kind == Kind.ALLOC and op.alloc in self.alive and self.draw.boolean(0.5):
                 yield from self.capture(op, rest)
-                if len(self.alive) > 1 and self.draw.boolean(0.3):
+                if len(self.alive) > 1 and self.draw.boolean(0.5):
                     yield from self.another(op)
             yield from self.between()
         last = list(dict.fromkeys(self.captured))[-2:]
@@ -103,7 +103,7 @@ class _Weaver:
             yield Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED if draw.boolean(0.4) else _NO_FLAG)
         elif draw.boolean(0.7):
             yield self.launch(n)
-        if self.setup.pool and draw.boolean(0.25):  # memory that it uses is somebody else's meanwhile
+        if self.setup.pool and draw.boolean(0.35):  # memory that it uses is somebody else's meanwhile
             yield self.take(n)
             yield self.launch(n)
             yield self.out.pop()
@@ -116,7 +116,7 @@ class _Weaver:
         yield Op(Kind.CAPTURE_BEGIN, n)
         yield from [Op(Kind.COMPUTE, n, graph=bound.graph), Op(Kind.CAPTURE_END, n)]
         self.captured.append(n)
-        if self.draw.boolean(0.5):
+        if self.draw.boolean(0.7):
             yield self.trim()
             yield from (Op(Kind.LAUNCH, m) for m in (bound.alloc, n))
 

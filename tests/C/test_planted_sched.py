@@ -82,8 +82,8 @@ def find(subject: Base, defect: int, clause: str) -> None:
 
 def test_overlay_is_a_clean_base(resizable: Base) -> None:
     """No finding but that a split may not have 31 inputs (F15), that bytes are lost (F12), and allocs that
-    succeed although the reservation they made failed: of graphs that need no memory, which the plan that is published all the same is right for
-    (docs/choices.md, Alloc)."""
+    succeed although the reservation they made failed: of graphs that need no memory, which the plan that is
+    published all the same is right for (docs/choices.md, Alloc)."""
     for f in resizable.findings:
         if "GGML_SCHED_MAX_SPLIT_INPUTS" in f.verdict.message or f.verdict.clause == "P10":
             continue
