@@ -30,6 +30,7 @@ def draw_pools(draw: Draw, caps: Cap) -> Trace:
     unit = max(4096, *(t.granularity for t in types if not t.meta))
     room = unit * draw.choice((1, 2, 3, 3, 6, 16)) - draw.choice((0, 0, 1, 4000))
     pool = PoolKind.LEGACY_POOL if draw.boolean(0.35) else PoolKind.VMM_POOL
+    pool = PoolKind.NO_POOL if draw.boolean(0.03) else pool  # then there is nothing to take from
     scales = (draw.choice((64, 2000, 5000)) for _ in range(draw.choice((1, 2))))
     graphs = tuple(draw_graph(draw, types, scale, len(types), most=5) for scale in scales)
     history = _History(draw, caps, types, unit, room, pool == PoolKind.LEGACY_POOL, len(graphs))
