@@ -70,7 +70,9 @@ def of_source(source: Source, beyond: Path = BEYOND) -> list[Mutant]:
 
 def _bodies(text: str, function: str) -> list[tuple[int, int]]:
     """Where the function is: from the line that names it to the one that closes it, or that line alone."""
-    head = rf"^([ \t]*)(?!(?:if|for|while|return|else)\b)[A-Za-z][^;={{}}]*\b{re.escape(function)}\([^;{{}}]*\{{"
+    head = (
+        rf"^([ \t]*)(?!(?:if|for|while|return|else)\b)[A-Za-z][^;={{}}]*\b{re.escape(function)}\([^;{{}}]*\{{"
+    )
     pattern = rf"{head}(?:[^\n]*\}}$|.*?^\1\}}$)"
     return [m.span() for m in re.finditer(pattern, text, re.M | re.S)]
 

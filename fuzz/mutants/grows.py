@@ -33,7 +33,8 @@ def grows(judge: Judge, base: Judge, traces: Sequence[Trace]) -> Verdict | None:
 def varied(traces: Sequence[Trace]) -> list[Trace]:
     """Those first, the shorter the earlier, in which something happens that does not in those before."""
     known: set[object] = set()
-    first, rest = [], []
+    first: list[Trace] = []
+    rest: list[Trace] = []
     for t in sorted(traces, key=lambda t: len(t.ops)):
         news = {(op.kind, t.setup.pool, t.setup.strategy) for op in t.ops} - known
         last = t.ops[-1:]
