@@ -25,7 +25,7 @@ MOST = 150_000  #: bytes of a picture
 OPEN = """() => {
   const finding = document.querySelector("details.finding");
   finding.open = true;
-  window.scrollTo(0, finding.getBoundingClientRect().top - 12);
+  window.scrollTo(0, finding.getBoundingClientRect().top - 4);
 }"""
 MAIN = "from gallocheck.cli.main import run; run()"
 #: a planted defect that is found at once: outputs are freed like any other tensor
@@ -71,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
         browser = playwright.chromium.launch(executable_path=chromium, args=[*sandbox, "--disable-gpu"])
-        picture(browser, report(Path(folder)), "report", 1000, 1100, OPEN)
+        picture(browser, report(Path(folder)), "report", 1000, 920, OPEN)
         picture(browser, CLAUSE, "clause", 1100, 1150)
         browser.close()
 

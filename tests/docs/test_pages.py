@@ -89,3 +89,11 @@ def test_pictures_follow_the_switch_of_the_page() -> None:
         'body[data-theme="dark"] .gcpic {--paper: #0d1117' in style
         and 'body[data-theme="light"] .gcpic {' in style
     )
+
+
+@pytest.mark.parametrize("name", ["report", "clause"])
+def test_the_pictures_of_the_readme(name: str) -> None:
+    """Made by `make screenshots`; small enough for a page that many load."""
+    file = ROOT / "docs" / "pictures" / f"{name}.png"
+    assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size < 150_000
+    assert f"docs/pictures/{name}.png" in (ROOT / "README.md").read_text()

@@ -34,7 +34,7 @@ def pages() -> dict[str, str]:
         " each way Z3 found the shortest sequence of operations that takes it; `make test` replays the sequences on"
         f" every subject. {len(reached)} ways have a witness, {len(never)} have a reason why there is none.",
         table(["file", "branches", "ways", "with a witness"], rows),
-        "```{toctree}\n:hidden:\n\n" + "\n".join(map(slug, files)) + "\n```",
+        "```{toctree}\n:hidden:\n:titlesonly:\n\n" + "\n".join(map(slug, files)) + "\n```",
     )
     return found
 

@@ -49,7 +49,7 @@ def index() -> str:
         ]
         parts += [f"## {letter}: {layer}", table(["", "clause", ""], rows)]
     listing = "\n".join(c.id for c in CLAUSES)
-    parts.append(f"```{{toctree}}\n:hidden:\n\n{listing}\n```")
+    parts.append(f"```{{toctree}}\n:hidden:\n:titlesonly:\n\n{listing}\n```")
     return page(*parts)
 
 

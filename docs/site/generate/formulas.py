@@ -83,7 +83,8 @@ def broken(x: Node, indent: int, first: str, lead: str) -> Iterator[str]:
     if sign == "call":
         yield " " * indent + first + f"{below[0]}("
         for part in below[1:]:
-            yield from lines(part, indent, lead + "  ")
+            *most, last = lines(part, indent, lead + "  ")
+            yield from (*most, last + ("," if part is not below[-1] else ""))
         yield " " * indent + lead + ")"
         return
     for n, part in enumerate(below):

@@ -29,7 +29,7 @@ def index(rows: Rows) -> str:
         "A machine is a pure step function over a state. The proof: every start state has the invariants; from any"
         " state that has them any lawful operation leads to one that has them, and keeps every rule.",
         table(head, lines),
-        f"```{{toctree}}\n:hidden:\n\n{listing}\n```",
+        f"```{{toctree}}\n:hidden:\n:titlesonly:\n\n{listing}\n```",
     )
 
 
