@@ -13,6 +13,7 @@ import msgspec
 from ..model.records import Observation, Trace
 from . import wire
 from .legal import why_illegal
+from .whole_file import write_whole
 
 VERSION = 2
 MOST_BYTES = 64 << 20  #: of a file; larger ones are refused
@@ -93,20 +94,10 @@ def encode(replay: Replay) -> bytes:
 def save(replay: Replay, path: str | os.PathLike[str]) -> None:
     """Writes the file whole or not at all. Raises ReplayError where it cannot be written."""
     target = Path(path)
-    temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(encode(replay))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        write_whole(target, encode(replay))
     except OSError as error:
         raise ReplayError(f"{target} cannot be written ({error.strerror}): name another place.") from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def check_writable(folder: Path, what: str = "replay files", option: str = "--out") -> None:

@@ -6,8 +6,6 @@ killed has left how far it came.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +13,7 @@ import msgspec
 
 from ..fuzz.kept import RECORD
 from ..fuzz.verdict import Sort
+from ..fuzz.whole_file import write_whole
 
 NAME = RECORD  #: check.json
 VERSION = 1
@@ -123,23 +122,13 @@ class _Peek(msgspec.Struct):
 def write(record: Record, folder: Path) -> Path:
     """Writes check.json into the folder, which is made where it is not there. Raises RecordError."""
     target = folder / NAME
-    temporary = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{NAME}.", delete=False) as file:
-            temporary = file.name
-            file.write(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        write_whole(target, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
     except OSError as error:
         raise RecordError(
             f"{target} cannot be written ({error.strerror}): name another folder with --out."
         ) from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
     return target
 
 

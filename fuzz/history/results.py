@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 
+from ..whole_file import write_whole
 from .seek import Outcome
 
 NAME = "history.json"
@@ -53,7 +52,4 @@ class Results:
         self.outcomes[fault] = outcome
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = msgspec.json.format(msgspec.json.encode(_File(self.seed, self.version, self.outcomes)))
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=self.path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(text + b"\n")
-        os.replace(name, self.path)
+        write_whole(self.path, text + b"\n")
