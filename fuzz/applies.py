@@ -30,7 +30,7 @@ class NotApplicable(ValueError):
 
 
 def declared(caps: Cap) -> str:
-    """What a subject declares, in words: 'plan resizable sched'."""
+    """What a subject declares, in words: 'plan resizable sched'; 'no-measure' is what it lacks."""
     return " ".join(c.name.lower().replace("_", "-") for c in Cap if caps & c and c.name)
 
 
@@ -39,6 +39,8 @@ def applies(clause: str, caps: Cap) -> bool:
     if not clause:
         return False
     letter = clause[0]
+    if clause == "P12" and caps & Cap.NO_MEASURE:
+        return False
     if letter in "PG":
         return bool(caps & Cap.PLAN)
     if letter == "R":

@@ -37,6 +37,7 @@ class Cap(IntFlag):
     CAPTURE = 4096
     CONTEXTS = 8192
     SERVER = 16384
+    NO_MEASURE = 32768
 
 
 class Strategy(IntEnum):

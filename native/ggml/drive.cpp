@@ -42,7 +42,10 @@ static constexpr uint64_t sched_capability = GC_CAP_SCHED;
 static constexpr uint64_t sched_capability = 0;
 #endif
 
-uint64_t capabilities() { return GC_CAP_PLAN | sched_capability | sharing_capability() | meta_capability(); }
+uint64_t capabilities() {
+    const uint64_t lacks = can_measure() ? 0 : GC_CAP_NO_MEASURE;
+    return GC_CAP_PLAN | sched_capability | sharing_capability() | meta_capability() | lacks;
+}
 
 /* reserve, measure, bind */
 

@@ -46,7 +46,8 @@ enum {
     GC_CAP_POOL     = 2048,  /* V: device pools */
     GC_CAP_CAPTURE  = 4096,  /* Q: captured graphs */
     GC_CAP_CONTEXTS = 8192,  /* W: target and draft contexts */
-    GC_CAP_SERVER   = 16384  /* T: a server with slots */
+    GC_CAP_SERVER   = 16384, /* T: a server with slots */
+    GC_CAP_NO_MEASURE = 32768 /* there is no function that measures: GC_MEASURE is GC_MISUSE, P12 does not apply */
 };
 
 /* One buffer type. A simple one (meta 0) is memory of the device with its own
