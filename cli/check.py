@@ -27,7 +27,7 @@ from ..fuzz.replay import check_writable, load
 from ..fuzz.subjects import how_to_name
 from ..fuzz.telling import headline, story
 from ..fuzz.words import count
-from ..report.course import Course, subject_is
+from ..report.course import Course, beside, subject_is
 from ..spec.clauses import CLAUSES, Clause, select
 from .target import find, saying
 
@@ -74,7 +74,9 @@ def run(
                 lanes=lanes,
             )  # fmt: skip
             what = subject_is(subject, source, defect, target.name, judge.describe, judge.caps)
-            course = Course(out, rows, what, seed, version("gallocheck"), command())
+            course = Course(
+                out, rows, what, seed, version("gallocheck"), command(), beside(expected, baseline)
+            )
             course.record.canaries = len({c.id for c in rows})
             result = watch(hunt, seconds, traces, course.note)
     print_findings(console, result, how_to_name(subject, source, defect))

@@ -264,7 +264,9 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The folder that the page goes to (default: beside RUN)."),
+        typer.Option(
+            "--out", "-o", help="The folder, or the .html file, that the page goes to (default: beside RUN)."
+        ),
     ] = None,
     subject: SubjectName = "bundled",
     source: Source = None,

@@ -34,13 +34,15 @@ def run(
     named = subject != "bundled" or source is not None or defect != 0
     given = SubjectIs(subject, str(source or ""), defect, subject, "", []) if named else None
     job = load(path, given)
+    name = "report.html" if job.kind != "replay" else f"{path.stem}.html"
     folder = out or job.folder
+    if out is not None and out.suffix == ".html" and not out.is_dir():
+        folder, name = out.parent, out.name
     check_writable(folder, "a report", "-o")
     with ExitStack() as opened:
         judge, why = subject_of(console, job, given, opened) if drawn else (None, "it was not asked for")
         stories = told(job, judge, why)
         text = page(job, stories, judge.describe if judge is not None else "")
-    name = "report.html" if job.kind != "replay" else f"{path.stem}.html"
     target = write(text, folder, name)
     new = len(job.new)
     console.print(

@@ -94,11 +94,12 @@ def reported(obs: Observation, slots: tuple[int, ...], ledger: Ledger) -> Found:
         if again > real and slots.index(t) < k:
             yield (
                 "G3",
-                f"slot {k} (type {t}) reports {obs.reported[k]} bytes: {again} in all, of {real} there are",
+                f"slot {k} (type {t}) reports {obs.reported[k]} bytes: type {t} is listed more than once, its slots"
+                f" report {again} bytes together, and its buffers have {real}",
             )
             return
         if slots.index(t) == k and again < sum(obs.asked[t]):
-            yield "G3", f"slot {k} (type {t}) reports {again} bytes, of {real} there are"
+            yield "G3", f"slot {k} (type {t}) reports {again} bytes, but its buffers have {real}"
             return
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..fuzz.applies import declared
-from ..fuzz.expected import AS_BASELINE, Expected
+from ..fuzz.expected import AS_BASELINE, PINNED, Expected
 from ..fuzz.hunt import Finding, Result
 from ..model.records import Cap
 from ..spec.clauses import Clause
@@ -31,6 +31,16 @@ def subject_is(
     return SubjectIs(path, where, defect, name, describe, declared(caps).split())
 
 
+def beside(expected: Path | None, baseline: Path | None) -> list[str]:
+    """The options that say which failures are expected, as they are named from everywhere."""
+    given = [("--expected", expected), ("--baseline", baseline)]
+    return [x for option, path in given if path for x in (option, named(path))]
+
+
+def named(path: Path) -> str:
+    return str(path) if path == PINNED else str(path.absolute())
+
+
 class Course:
     """Follows a hunt and keeps check.json in `folder`. Raises RecordError where it cannot be written."""
 
@@ -42,10 +52,17 @@ class Course:
         seed: int,
         gallocheck: str,
         command: list[str],
+        beside: list[str] | None = None,
     ) -> None:
         self.folder, self.rows, self.period = folder, rows, SAMPLE_S
         self.record = Record(
-            gallocheck=gallocheck, command=command, subject=subject, machine=machine(), seed=seed, began=now()
+            gallocheck=gallocheck,
+            command=command,
+            subject=subject,
+            machine=machine(),
+            seed=seed,
+            began=now(),
+            beside=beside or [],
         )
         self.written = -WRITE_S  # the first sample is written at once
         write(self.record, folder)
@@ -111,7 +128,15 @@ def known_row(known: Expected, found: list[Finding]) -> FindingRow:
 def finding_row(f: Finding) -> FindingRow:
     v = f.verdict
     known = f"{f.known.id}: {f.known.title}" if f.known else ""
-    like = "" if f.like is None else f.like.title if f.like == AS_BASELINE else f"{f.like.id}: {f.like.title}"
     file = f.path.name if f.path is not None else ""
     return FindingRow(v.clause, v.sort, v.step, v.op, v.message, v.expected, v.seen, file, f.count,
-                      f.confirmed, known, like)  # fmt: skip
+                      f.confirmed, known, likeness(f.like))  # fmt: skip
+
+
+def likeness(like: Expected | None) -> str:
+    """Of a new finding that looks like one that is expected: what tells it apart."""
+    if like is None:
+        return ""
+    if like == AS_BASELINE:
+        return "new: the baseline does not fail here"
+    return f"new: it looks like {like.id} ({like.title}), but the pinned release does not fail here"

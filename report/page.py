@@ -7,6 +7,7 @@ It is read without a network and without JavaScript; page.js adds keys and a fil
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +88,7 @@ def page(job: Job, stories: Mapping[int, Story], ran_on: str = "") -> str:
         subject=subject_words(job),
         count=count,
         entries=entries,
+        untold=untold(entries),
         charts=[Picture(title, Markup(svg)) for title, svg in zip(titles, curves, strict=True)],
         layers=[x for x in layers if x[2]],
         clause=clause,
@@ -98,6 +100,15 @@ def page(job: Job, stories: Mapping[int, Story], ran_on: str = "") -> str:
         js=Markup((HERE / "page.js").read_text()),
     )
     return clean(text)
+
+
+def untold(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
+    """Known failures without a story, by why they have none: that is said once of all."""
+    out: dict[str, list[Entry]] = {}
+    for e in entries:
+        if e.finding.row.known and e.story is None:
+            out.setdefault(e.lacks or "it was not run again", []).append(e)
+    return list(out.items())
 
 
 def subject_words(job: Job) -> str:
@@ -188,8 +199,12 @@ def repeat(job: Job) -> list[tuple[str, str]]:
         return []
     seed = f" --seed {record.seed}"
     if job.kind == "check":
+        with_ = "".join(f" {shlex.quote(x)}" for x in record.beside)
         ids = " ".join(row.id for row in record.clauses) if len(record.clauses) < 8 else ""
-        again = f"gallocheck check {ids}".rstrip() + f"{job.options}{seed} --traces {max(1, record.traces)}"
+        again = (
+            f"gallocheck check {ids}".rstrip()
+            + f"{job.options}{with_}{seed} --traces {max(1, record.traces)}"
+        )
         return [*as_given(record.command), ("the same traces again", again)]
     return [
         *as_given(record.command),

@@ -61,7 +61,8 @@ class ClauseRow(msgspec.Struct, forbid_unknown_fields=True):
 
 class FindingRow(msgspec.Struct, forbid_unknown_fields=True):
     """One finding. `file`: its replay file in the same folder, '' where there is none. `met`: traces that showed
-    it. `confirmed`: it showed again in new processes. `known`: id and title of the expected failure that it is."""
+    it. `confirmed`: it showed again in new processes. `known`: id and title of the expected failure that it is.
+    `like`: why it is new though it looks like a known one, as a sentence."""
 
     clause: str
     sort: Sort
@@ -111,6 +112,7 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     clauses: list[ClauseRow] = msgspec.field(default_factory=list)
     findings: list[FindingRow] = msgspec.field(default_factory=list)
     gone: list[str] = msgspec.field(default_factory=list)  # expected failures that did not show
+    beside: list[str] = msgspec.field(default_factory=list)  # options that say what may fail: --baseline TREE
     samples: list[Sample] = msgspec.field(default_factory=list)
 
 

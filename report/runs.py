@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..fuzz import kept, replay
-from ..fuzz.expected import PINNED, ExpectedError, for_subject
+from ..fuzz.expected import AS_BASELINE, PINNED, ExpectedError, for_subject
 from ..fuzz.replay import Replay, ReplayError
 from ..fuzz.subjects import VARIANT, how_to_name
 from . import campaign, record
@@ -111,7 +111,10 @@ def of_known(row: FindingRow, known: dict[str, Path]) -> Finding:
     """An expected failure, as its list has kept it."""
     path = known.get(row.known.split(":", 1)[0])
     if path is None or not path.is_file():
-        return Finding(row, None, None, "it is expected, and its list is not one that comes with gallocheck")
+        why = "it is expected, and its list is not one that comes with gallocheck"
+        if row.known.startswith(f"{AS_BASELINE.id}:"):
+            why = "it fails in the baseline too, so nothing is kept of it"
+        return Finding(row, None, None, why)
     return Finding(row, replay.load(path), path)
 
 

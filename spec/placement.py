@@ -141,8 +141,21 @@ def conflicts(seen: Seen) -> Iterator[Broken]:
                     yield Broken(
                         clause,
                         f"tensor {b} at {spot(seen.places[b])} overlaps tensor {a} at"
-                        f" {spot(seen.places[a])}, which is needed {until(roots[a])}",
+                        f" {spot(seen.places[a])}{over(seen, clause, a, roots[a], b)}",
                     )
+
+
+def over(seen: Seen, clause: str, a: int, life: Life, b: int) -> str:
+    """Why `b` may not have the bytes of `a`."""
+    if clause != "P8":
+        return f", which is needed {until(life)}"
+    words = f": tensor {b} reads tensor {a} and was put over it, but"
+    if output_pinned(seen.graph, a):
+        return f"{words} tensor {a} is needed {until(life)}"
+    if life.end > b:
+        return f"{words} tensor {a} has another reader, tensor {life.end}"
+    layout = "" if not seen.graph.tensors[b].inplace else ": their layouts differ"
+    return f"{words} it may not work in place{layout}"
 
 
 def share_bytes(seen: Seen, a: int, b: int) -> bool:

@@ -2,8 +2,8 @@
 // Asked: alloc graph 0 (4 tensors, 192 bytes) by allocator 0.
 // Seen:  tensor 3 at type 0, chunk 0, offset 0 overlaps tensor 0 at type 0, chunk 0, offset 0, which is
 // needed to the end, as an output (on ggml 0.15.3, meta backend).
-// This program is red on ggml 0.15.3 (exit 1: FAILED: out3 (64 bytes at T0 buffer 0 offset 0) does not
-// overlap n0 (64 bytes at T0 buffer 0 offset 0), which is needed to the end), green on ggml 0.15.3 with the
+// This program is red on ggml 0.15.3 (exit 1: FAILED: out3 (64 bytes at T0 buffer 0 offset 0) overlaps
+// n0 (64 bytes at T0 buffer 0 offset 0), which is needed to the end), green on ggml 0.15.3 with the
 // overlay.
 // Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
 // Written by gallocheck 0.1.0 from a saved failure.
@@ -274,7 +274,7 @@ static void check_no_overlap(const test_graph & g) {
             const lifetime a = get_lifetime(g, j), b = get_lifetime(g, i);
             const bool both_alive = a.first <= b.last && b.first <= a.last;
             expect(!both_alive || (a.last == b.first && can_reuse_memory(g, t, o)),
-                   "%s (%zu bytes at %s) does not overlap %s (%zu bytes at %s), which is %s", t->name, get_alloc_size(t), where(t).c_str(),
+                   "%s (%zu bytes at %s) overlaps %s (%zu bytes at %s), which is %s", t->name, get_alloc_size(t), where(t).c_str(),
                    o->name, get_alloc_size(o), where(o).c_str(), a.last == forever ? "needed to the end" : "still to be read");
         }
     }

@@ -13,6 +13,10 @@ from msgspec import Meta, Struct
 VERSION = 1
 MOST_LINE = 256 << 20  #: bytes of a line; a longer one is no dump
 FORMAT = "gallocheck plan"
+OTHERS = {
+    "gallocheck replay": "gallocheck replay",
+    "gallocheck check": "gallocheck report",
+}  #: what reads them
 NONE, GONE = -1, -2  #: in place of a buffer's number
 
 Count = Annotated[int, Meta(ge=0)]
@@ -200,6 +204,7 @@ def _decoded(path: Path, number: int, raw: bytes) -> Line:
     try:
         line: Line = _decoder.decode(raw)
     except msgspec.DecodeError as e:  # ValidationError is one
+        _other(path, number)
         what = "is no dump of gallocheck's hook" if number == 1 else "is damaged"
         raise DumpError(f"{path} {what}: line {number}: {e}.") from None
     except (UnicodeDecodeError, RecursionError):
@@ -210,6 +215,19 @@ def _decoded(path: Path, number: int, raw: bytes) -> Line:
             f" version {VERSION}: take the hook that came with it."
         )
     return line
+
+
+def _other(path: Path, number: int) -> None:
+    """Another file of gallocheck's has its format at its head: the command that reads it is named."""
+    if number > 1:
+        return
+    with open(path, "rb") as file:
+        head = file.read(1024)
+    for what, command in OTHERS.items():
+        if f'"{what}"'.encode() in head:
+            raise DumpError(
+                f"{path} is a {what.split()[1]} file, no dump of gallocheck's hook: `{command} {path}` reads it."
+            )
 
 
 def _checked(path: Path, lines: list[tuple[int, Line]], cut: bool) -> Dump:

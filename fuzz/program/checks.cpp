@@ -169,7 +169,7 @@ static void check_no_overlap(const test_graph & g) {
             const lifetime a = get_lifetime(g, j), b = get_lifetime(g, i);
             const bool both_alive = a.first <= b.last && b.first <= a.last;
             expect(!both_alive || (a.last == b.first && can_reuse_memory(g, t, o)),
-                   "%s (%zu bytes at %s) does not overlap %s (%zu bytes at %s), which is %s", t->name, get_alloc_size(t), where(t).c_str(),
+                   "%s (%zu bytes at %s) overlaps %s (%zu bytes at %s), which is %s", t->name, get_alloc_size(t), where(t).c_str(),
                    o->name, get_alloc_size(o), where(o).c_str(), a.last == forever ? "needed to the end" : "still to be read");
         }
     }

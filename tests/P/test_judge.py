@@ -207,3 +207,12 @@ def test_a_planner_that_never_frees_is_right(g: Graph) -> None:
             places.append(Place(0, 0, at))
             at = round_up(at + t.alloc_size, 32)
     assert judge(Seen(UNIT, (0,), g, places, [(at,)], [(at,)])) == []
+
+
+def test_in_place_over_what_another_reads() -> None:
+    """The message names the reader whose bytes are lost."""
+    seen = plan(graph(given(32), node(32, 0), inplace(32, 1), node(32, 1, 2)), 0, 32, 32, 64, need=(96,))
+    (broken,) = [b for b in judge(seen) if b.clause == "P8"]
+    assert broken.message.endswith(
+        "tensor 2 reads tensor 1 and was put over it, but tensor 1 has another reader, tensor 3"
+    )

@@ -65,7 +65,7 @@ CASES = (
             (chain((), (0,), (1,), (1, 2)), chain((), (0,), (1,), (0, 2))),
             (NEW, Op(Kind.RESERVE), Op(Kind.ALLOC, graph=1)),
         ),
-        "FAILED: n2 (64 bytes at T0 buffer 0 offset 0) does not overlap n0",
+        "FAILED: n2 (64 bytes at T0 buffer 0 offset 0) overlaps n0",
     ),
     Case(
         "leafs are not compared",
@@ -89,7 +89,7 @@ CASES = (
             ),
             (NEW, Op(Kind.RESERVE)),
         ),
-        "FAILED: n3 (64 bytes at T0 buffer 0 offset 0) does not overlap n0",
+        "FAILED: n3 (64 bytes at T0 buffer 0 offset 0) overlaps n0",
     ),
     Case(
         "a size that wraps round",

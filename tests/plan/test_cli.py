@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from gallocheck.cli.main import app
+from gallocheck.fuzz.dump.lines import DumpError, read
 from typer.testing import CliRunner
 
 from tests.plan.dumps import Maker, good
@@ -79,3 +80,13 @@ def test_no_file_and_no_text(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path / "d"):
         done = CliRunner().invoke(app, ["plan", str(path)])
         assert getattr(done.exception, "exit_code", 0) == 2
+
+
+@pytest.mark.parametrize(
+    ("format_", "says"), [("replay", "`gallocheck replay "), ("check", "`gallocheck report ")]
+)
+def test_another_file_of_gallochecks(tmp_path: Path, format_: str, says: str) -> None:
+    """A replay file or a check's record is told from a dump, with the command that reads it."""
+    (tmp_path / "d").write_text(json.dumps({"format": f"gallocheck {format_}"}, indent=1) + "\n")
+    with pytest.raises(DumpError, match=f"is a {format_} file, no dump of gallocheck's hook: {says}"):
+        read(tmp_path / "d")

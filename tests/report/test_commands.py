@@ -72,6 +72,11 @@ def test_the_report_of_one_failure(tmp_path: Path, here: Callable[..., Ran]) -> 
     assert "R3 is broken at operation 5" in page.read_text()
 
 
+def test_a_page_by_its_name(tmp_path: Path, here: Callable[..., Ran]) -> None:
+    code, said, err = here("report", file_of(51), *R3, "-o", "new/x.html")
+    assert code == 0 and said.startswith("new/x.html: ") and (tmp_path / "new" / "x.html").is_file(), err
+
+
 def test_a_subject_that_is_not_there(tmp_path: Path, here: Callable[..., Ran]) -> None:
     """The model's side is shown, and why; a subject that is named must be there."""
     job = job_of(tmp_path, (51,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import sqlite3
@@ -13,7 +14,7 @@ import pytest
 from gallocheck.fuzz.applies import applies
 from gallocheck.fuzz.campaign.store import Store
 from gallocheck.fuzz.campaign.work import BatchResult, Failure, Shrunk
-from gallocheck.fuzz.expected import KNOWN, Expected
+from gallocheck.fuzz.expected import AS_BASELINE, KNOWN, PINNED, Expected
 from gallocheck.fuzz.found import shape
 from gallocheck.fuzz.hunt import Finding, Result
 from gallocheck.fuzz.kept import of_folder
@@ -21,8 +22,9 @@ from gallocheck.fuzz.replay import ReplayError, save
 from gallocheck.fuzz.verdict import Verdict
 from gallocheck.model.records import Cap
 from gallocheck.report.campaign import latest
-from gallocheck.report.course import MOST_SAMPLES, Course, subject_is
+from gallocheck.report.course import MOST_SAMPLES, Course, beside, likeness, subject_is
 from gallocheck.report.machine import machine
+from gallocheck.report.page import page
 from gallocheck.report.record import NAME, Record, RecordError, read, write
 from gallocheck.report.runs import load
 from gallocheck.spec.clauses import CLAUSES, clause
@@ -33,9 +35,9 @@ CAPS = Cap.PLAN | Cap.RESIZABLE | Cap.EXACT
 SUBJECT = subject_is("bundled", None, 51, "planted", "an allocator", CAPS)
 
 
-def course(folder: Path) -> Course:
+def course(folder: Path, beside: list[str] | None = None) -> Course:
     rows = [clause(name) for name in ("P1", "R3", "R6")]
-    return Course(folder, rows, SUBJECT, 7, "0.0", ["gallocheck", "check"])
+    return Course(folder, rows, SUBJECT, 7, "0.0", ["gallocheck", "check"], beside)
 
 
 def broken(clause: str, file: Path | None, message: str = "wrong") -> Finding:
@@ -79,6 +81,29 @@ def test_the_end_of_a_check(tmp_path: Path) -> None:
     assert job.options == " --defect 51"
     assert [s.operations for s in job.record.samples] == [40]
     assert list(of_folder(tmp_path)) == [kept(51).trace], "the record is no replay file"
+
+
+def test_with_a_baseline(tmp_path: Path) -> None:
+    """What is new says so, and the same check again has the baseline again."""
+    known = Expected("F01", "P1", "it is known", [".*"], "")
+    assert likeness(None) == ""
+    assert likeness(AS_BASELINE) == "new: the baseline does not fail here"
+    assert likeness(known).endswith("F01 (it is known), but the pinned release does not fail here")
+    given = beside(None, tmp_path / "a tree")
+    follows, result = course(tmp_path, given), Result(operations=40, traces=3, seconds=1.5)
+    new, old = broken("R3", None), broken("P1", None)
+    new.like, old.known = AS_BASELINE, AS_BASELINE
+    result.findings += [new, old]
+    follows.end(result, [])
+    job = load(tmp_path)
+    text = page(job, {})
+    assert "new: the baseline does not fail here" in text and "looks like" not in text
+    assert (
+        f"gallocheck check P1 R3 R6 --defect 51 --baseline '{tmp_path / 'a tree'}' --seed 7"
+        in html.unescape(text)
+    )
+    assert "1 known failure without a story: it fails in the baseline too" in text
+    assert beside(PINNED, None) == ["--expected", "pinned"]
 
 
 def test_a_long_check_keeps_few_samples(tmp_path: Path) -> None:
