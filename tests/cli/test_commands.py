@@ -112,7 +112,7 @@ def test_an_expected_failure_is_told_as_such(tmp_path: Path) -> None:
 def test_a_foreign_subject_that_fails(tmp_path: Path) -> None:
     """A library by its path: a bump allocator that knows no alignment is blamed."""
     library = toys.toy()
-    done = gallocheck("check", "P2", "--subject", library, "--traces", 20, "--seed", 1, at=tmp_path)
+    done = gallocheck("check", "P2", "--subject", library, "--traces", 100, "--seed", 1, at=tmp_path)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     assert "subject   libtoy" in done.stdout and "BROKEN" in done.stdout
     assert f"--subject {library}" in done.stdout

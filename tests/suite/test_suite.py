@@ -17,7 +17,7 @@ V2 = "test_clause[V2-mapped at the end]"
 V1 = "test_clause[V1-address range reserved once]"
 SILENT = "test_every_difference_is_decided_by_a_clause"
 #: finds planted defect 512, of V2, which nearly every trace of pools shows
-DEFECT = ("--gallocheck-defect", 512, "--gallocheck-seed", 1, "--gallocheck-traces", 25)
+DEFECT = ("--gallocheck-defect", 512, "--gallocheck-seed", 1, "--gallocheck-traces", 49)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_run_can_be_read_as_a_page(red: tuple[Ran, Path]) -> None:
     job = load(at / "findings")
     assert [(f.row.clause, f.saved is not None) for f in job.new] == [("V2", True)]
     assert {(c.id, c.verdict) for c in job.record.clauses} == {("V1", "holds"), ("V2", "broken")}
-    assert job.options == " --defect 512" and job.record.traces == 25
+    assert job.options == " --defect 512" and job.record.traces == 49
     assert "as a page: gallocheck report findings" in ran.text
 
 
@@ -104,7 +104,7 @@ def test_workers_divide_the_hunt_and_share_what_they_find(tmp_path: Path) -> Non
     ran = suite(*DEFECT, "-k", "V1 or V2", "-n", 2, at=tmp_path)
     assert ran.code == 1 and [ran.outcome(n) for n in (V2, V1)] == ["failure", "passed"], ran.text
     traces = re.search(r"operations in (\d+) traces, seed 1", ran.text)
-    assert traces and int(traces[1]) == 26  # 25 in two equal shares
+    assert traces and int(traces[1]) == 50  # 49 in two equal shares
 
 
 def test_one_worker_with_a_test_hunts_for_all(tmp_path: Path) -> None:
