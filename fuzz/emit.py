@@ -75,7 +75,7 @@ def emit_cpp(saved: Replay, target: Subject) -> str:
             f" {saved.subject or 'another subject'}, and this subject does not show it."
         )
     text, outcomes = found
-    return f"{head(saved, outcomes)}\n{text}"
+    return f"{head(saved, outcomes, benches[0].by_hand())}\n{text}"
 
 
 def check_in_reach(trace: Trace) -> None:
@@ -236,8 +236,9 @@ def settings(t: int, kind: BufferType) -> Iterator[str]:
             yield f"T{t}.{name} = {number(value)};"
 
 
-def head(saved: Replay, outcomes: list[tuple[str, Outcome]]) -> str:
-    """The comment at the top: the clause, what was asked, what was seen, and where the program is red or green."""
+def head(saved: Replay, outcomes: list[tuple[str, Outcome]], build: str) -> str:
+    """The comment at the top: the clause, what was asked, what was seen, where the program is red or green, and
+    the command `build` that compiles it, whole on a line of its own ('': there is none)."""
     rule, ops = clause(saved.clause), saved.trace.ops
     asked = describe_op(ops[saved.step], saved.trace) if saved.step < len(ops) else "free everything"
     ended = [
@@ -248,8 +249,11 @@ def head(saved: Replay, outcomes: list[tuple[str, Outcome]]) -> str:
         f"Asked: {asked}.",
         f"Seen:  {saved.message} (on {saved.subject}).",
         f"This program is {', '.join(ended)}.",
-        "Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.",
         f"Written by gallocheck {saved.gallocheck} from a saved failure.",
+        "Build, in the folder that holds the tree's include/ and src/, no library needed:"
+        if build
+        else "Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base that has the overlay.",
     ]
     lines = [line for p in paragraphs for line in textwrap.wrap(p, WIDTH - 3, break_long_words=False)]
+    lines += [f"    {build}"] if build else []
     return "".join(f"// {line}".rstrip("\\ ") + "\n" for line in lines)  # a backslash would go on below

@@ -95,6 +95,22 @@ class Bench:
             self.link(Path(folder) / "o", Path(folder) / "program")
             return execute(Path(folder) / "program", seconds)
 
+    def by_hand(self, program: str = "program.cpp") -> str:
+        """The shell command that makes `program` of a program, without cmake: in the folder of the tree that holds
+        include/ and src/, beside the tree's own sources. '' for an overlay, whose sources are not the tree's."""
+        if self.variant != "plain":
+            return ""
+        sources = [*self.builder._base_sources(), *(self.builder._rest() if self.rest else ())]
+        made = sorted(self.tree.root.glob("src/*.h.in"))  # the tree's own build would write these headers
+        first = [
+            f"sed 's/@[A-Za-z_]*@/-/' src/{p.name} > /tmp/{p.name.removesuffix('.in')} && " for p in made
+        ]
+        return (
+            f"{''.join(first)}cc -w -DNDEBUG -D_GNU_SOURCE '-DGGML_VERSION=\"-\"' '-DGGML_COMMIT=\"-\"'"
+            f" -I include -I src {'-I /tmp ' if made else ''}{program} {' '.join(f'src/{p.name}' for p in sources)}"
+            f" -lstdc++ -lm -lpthread -o {program.removesuffix('.cpp')}"
+        )
+
     def command(self, text: str) -> tuple[str, ...]:
         """The overlay's header is included only where the text uses what it declares: else variants compile alike."""
         root, variant = self.tree.root, self.builder.variant

@@ -9,8 +9,9 @@
 // (char *) addr + ggml_backend_buffer_get_alloc_size(buffer, tensor) <= (char *)
 // ggml_backend_buffer_get_base(buffer) + ggml_backend_buffer_get_size(buffer)) failed), green on ggml 0.15.3
 // with the overlay.
-// Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
 // Written by gallocheck 0.1.0 from a saved failure.
+// Build, in the folder that holds the tree's include/ and src/, no library needed:
+//     cc -w -DNDEBUG -D_GNU_SOURCE '-DGGML_VERSION="-"' '-DGGML_COMMIT="-"' -I include -I src program.cpp src/ggml-alloc.c src/ggml-backend-meta.cpp src/ggml-backend.cpp src/ggml-quants.c src/ggml-threading.cpp src/ggml.c src/ggml.cpp -lstdc++ -lm -lpthread -o program
 
 #include "ggml.h"
 #include "ggml-alloc.h"

@@ -5,8 +5,9 @@
 // This program is red on ggml 0.15.3 (exit 1: FAILED: out3 (64 bytes at T0 buffer 0 offset 0) overlaps
 // n0 (64 bytes at T0 buffer 0 offset 0), which is needed to the end), green on ggml 0.15.3 with the
 // overlay.
-// Build: c++ -std=c++17 -I include -I src program.cpp, linked with ggml-base of the tree.
 // Written by gallocheck 0.1.0 from a saved failure.
+// Build, in the folder that holds the tree's include/ and src/, no library needed:
+//     cc -w -DNDEBUG -D_GNU_SOURCE '-DGGML_VERSION="-"' '-DGGML_COMMIT="-"' -I include -I src program.cpp src/ggml-alloc.c src/ggml-backend-meta.cpp src/ggml-backend.cpp src/ggml-quants.c src/ggml-threading.cpp src/ggml.c src/ggml.cpp -lstdc++ -lm -lpthread -o program
 
 #include "ggml.h"
 #include "ggml-alloc.h"

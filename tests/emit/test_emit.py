@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from gallocheck.fuzz.subjects import Subject
 from gallocheck.model.records import Graph, Kind, Op, Tensor, Trace
 from gallocheck.native import tree_files, trees
 from gallocheck.native.library import library_path
-from gallocheck.native.tree_program import Bench
+from gallocheck.native.tree_program import Bench, execute
 
 from .cases import CASES, NEW, ONE, Case, node
 
@@ -72,6 +73,17 @@ def test_shows_what_the_judge_saw(
         f"red on ggml 0.15.3 (exit {seen.code}" in head and "green on ggml 0.15.3 with the overlay." in head
     )
     assert head.startswith(f"{case.clause}, ") and failed.message[:40] in head
+
+
+def test_its_head_has_the_command_that_builds_it(plain: Subject, tree: trees.Tree, tmp_path: Path) -> None:
+    """Without cmake, beside the tree's sources."""
+    text = emit_cpp(saved(CASES[0].trace, "G2", "touched memory that is not mapped"), plain)
+    (tmp_path / "program.cpp").write_text(text)
+    for name in ("include", "src"):
+        (tmp_path / name).symlink_to(tree.root / name)
+    (command,) = [line.removeprefix("//").strip() for line in text.splitlines() if "-o program" in line]
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, timeout=120)
+    assert execute(tmp_path / "program", 20).red
 
 
 def test_only_what_is_needed(plain: Subject, benches: dict[str, Bench]) -> None:

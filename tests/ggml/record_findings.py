@@ -86,7 +86,7 @@ def story(entry: Expected, folder: Path) -> str:
 def ran(program: str) -> str:
     """The program's own line about where it was red and green."""
     words = " ".join(line.removeprefix("//").strip() for line in program.splitlines()[:40])
-    return words.split("This program is ", 1)[1].split(" Build:", 1)[0]
+    return words.split("This program is ", 1)[1].split(" Written by", 1)[0]
 
 
 def shortened(text: str, most: int = 40) -> str:
