@@ -14,10 +14,11 @@ from ..fuzz.compare import MEASURES, Case, Comparison, Pair, compare, drawn, of_
 from ..fuzz.subjects import Subject, find
 from ..fuzz.words import count, describe_graph
 from ..report.units import amount
+from ..spec.clauses import clause
 from .target import saying
 
 PINNED = "pinned"  #: the release that gallocheck fetches
-SHOWN = 5  #: regressions that are told
+SHOWN = 5  #: regressions, and wrong plans, that are told
 
 
 def run(
@@ -30,7 +31,8 @@ def run(
     tolerance: float,
     as_json: bool,
 ) -> int:
-    """Compares and prints; 0 where B is not worse, 1 where it is, 3 where the two have nothing in common."""
+    """Compares and prints; 0 where B is not worse, 1 where it is or has a wrong plan where A has none, 3 where
+    the two have nothing in common."""
     quiet = Console(stderr=True, highlight=False) if as_json else console
     first, second = subject(quiet, a), subject(quiet, b)
     cases: list[Case] = list(chain.from_iterable(of_file(file) for file in files))
@@ -41,7 +43,7 @@ def run(
         show(console, a, b, found, tolerance, None if cases else seed)
     if not found.both:
         return 3
-    return 1 if found.worse(tolerance) or found.only_a else 0
+    return 1 if found.worse(tolerance) or found.only_a or found.wrong() else 0
 
 
 def subject(console: Console, name: str) -> Subject:
@@ -64,6 +66,17 @@ def document(a: str, b: str, found: Comparison, tolerance: float, seed: int | No
         "lower bound": found.bound,
         "measures": {m: {"a": found.a[m], "b": found.b[m]} for m in MEASURES},
         "worse": found.worse(tolerance),
+        "broken": [
+            {"graph": p.origin, "clause": x.clause, "message": x.message}
+            for p in found.pairs
+            for x in p.newly_broken
+        ],
+        "below the bound": [
+            {"side": name, "graph": p.origin, "peak": side.peak, "lower bound": p.bound}
+            for p in found.pairs
+            for name, side in (("a", p.a), ("b", p.b))
+            if side and p.impossible(side)
+        ],
         "only a": found.only_a,
         "only b": found.only_b,
         "regressions": [
@@ -95,7 +108,30 @@ def show(console: Console, a: str, b: str, found: Comparison, tolerance: float, 
     for name, only in (("A", found.only_a), ("B", found.only_b)):
         if only:
             console.print(f"only {name} could reserve and bind {len(only)}: {escape(', '.join(only[:3]))}")
+    wrong(console, found)
     regressions(console, found)
+
+
+def wrong(console: Console, found: Comparison) -> None:
+    """Plans that no right allocator makes: less memory by them is no gain."""
+    broken = [
+        f"[bold red]B is wrong[/]: {escape(p.origin)}: its plan breaks {x.clause} ({escape(clause(x.clause).title)}),"
+        f" A's does not: {escape(x.message)}"
+        for p in found.pairs
+        for x in p.newly_broken
+    ]
+    impossible = [
+        f"[bold red]{name} is impossible[/]: {escape(p.origin)}: its peak of {amount(side.peak)} is below"
+        f" {amount(p.bound)}, which no right plan can do without"
+        for p in found.pairs
+        for name, side in (("B", p.b), ("A", p.a))
+        if side and p.impossible(side)
+    ]
+    for lines in (broken, impossible):
+        for line in lines[:SHOWN]:
+            console.print(line)
+        if len(lines) > SHOWN:
+            console.print(f"and {len(lines) - SHOWN} more like that (--json has all)")
 
 
 def sides(found: Comparison) -> tuple[list, list]:

@@ -110,10 +110,15 @@ def sizes(console: Console, rows: list[Figure]) -> None:
     for peak, k, row in sorted(lines, key=lambda x: -x[0])[:SHOWN]:
         table.add_row(
             str(row.graph), str(row.tensors), escape(row.types[k]), str(row.chunks[k]),
-            amount(peak), amount(row.bound[k]), amount(row.minimum[k]) if row.minimum else "",
+            low(peak, row.bound[k]), amount(row.bound[k]), amount(row.minimum[k]) if row.minimum else "",
         )  # fmt: skip
     if lines:
         console.print(table)
+
+
+def low(peak: int, bound: int) -> str:
+    """A peak; one that no right plan can have is marked."""
+    return f"[bold red]{amount(peak)}, impossible[/]" if peak < bound else amount(peak)
 
 
 # -- the picture -------------------------------------------------------------------------------

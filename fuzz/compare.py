@@ -1,7 +1,8 @@
 """Two allocators over the same graphs: what each needs, in how many chunks, and how often it asks the device again.
 
 A case is a few graphs on the same buffer types. Each graph is reserved by a new allocator: that is its peak, and
-its chunks. Then one allocator reserves and binds them in turn: what it allocates on the way are its reallocations.
+its chunks, and whether the plan is right (spec/placement.py). Then one allocator reserves and binds them in turn:
+what it allocates on the way are its reallocations.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from pathlib import Path
 from ..model.records import SIZE_MAX, BufferType, Graph, Kind, Op, Setup, Status, Trace
 from ..native.worker import SubjectError, Worker
 from ..spec.optimum import lower_bound
+from ..spec.placement import Broken
 from .draw import Draw, RandomDraw
 from .dump import lines
 from .dump.asked import subject_graph
-from .dump.judge import judge
+from .dump.judge import judge as judged
 from .graphs import draw_graph
+from .judge import Judge
 from .replay import load
 
 MEASURES = ("peak", "chunks", "reallocations")
@@ -35,10 +38,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One graph by a new allocator: bytes and number of chunks, over all types."""
+    """One graph by a new allocator: bytes and number of chunks, over all types; the clauses of P that its plan
+    breaks."""
 
     peak: int
     chunks: int
+    broken: tuple[Broken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,16 @@ class Pair:
     a: Need | None
     b: Need | None
     bound: int
+
+    @property
+    def newly_broken(self) -> list[Broken]:
+        """What B's plan breaks of a clause that A's does not, one a clause."""
+        known = {x.clause for x in self.a.broken} if self.a else set()
+        return list({x.clause: x for x in self.b.broken if x.clause not in known}.values()) if self.b else []
+
+    def impossible(self, side: Need | None) -> bool:
+        """A peak that no right plan can have."""
+        return side is not None and side.peak < self.bound
 
 
 @dataclass(slots=True)
@@ -72,6 +87,10 @@ class Comparison:
         """The measures in which B needs more than A by more than `tolerance` percent."""
         return [m for m in MEASURES if self.b[m] > self.a[m] * (1 + tolerance / 100)]
 
+    def wrong(self) -> bool:
+        """Whether B has a plan that is wrong or impossible where A's is not."""
+        return any(p.newly_broken or (p.impossible(p.b) and not p.impossible(p.a)) for p in self.pairs)
+
     def regressions(self, most: int = 5) -> list[Pair]:
         """The graphs in which B's peak is farthest above A's."""
         grown = [p for p in self.both if p.a and p.b and p.b.peak > p.a.peak]
@@ -83,7 +102,7 @@ def compare(
 ) -> Comparison:
     """Both subject libraries over the cases. Raises SubjectError where one cannot be used."""
     out = Comparison()
-    with Worker(a) as first, Worker(b) as second:
+    with Judge(a) as first, Judge(b) as second:
         for case in cases:
             for k, graph in enumerate(dict.fromkeys(case.graphs)):
                 bound = least(case.setup, graph)
@@ -95,7 +114,7 @@ def compare(
                     bound,
                 )
                 add(out, pair)
-            sequence(out, case, reallocations(first, case), reallocations(second, case))
+            sequence(out, case, reallocations(first.worker, case), reallocations(second.worker, case))
             progress(out)
     return out
 
@@ -135,13 +154,13 @@ def sequence(out: Comparison, case: Case, a: int | None, b: int | None) -> None:
         out.only_b.append(f"{case.origin}, in turn")
 
 
-def need(worker: Worker, case: Case, graph: Graph) -> Need | None:
-    """What a new allocator reserves for a graph."""
-    run = worker.run(Trace(case.setup, (graph,), (Op(Kind.NEW), Op(Kind.RESERVE))))
-    if len(run.steps) < 2 or run.steps[1].obs.status != Status.DONE:
+def need(judge: Judge, case: Case, graph: Graph) -> Need | None:
+    """What a new allocator reserves for a graph, and what is wrong with its plan."""
+    plan = judge.fresh.plan_once(case.setup, graph, False)
+    if plan.need is None:
         return None
-    asked = [size for chunks in run.steps[1].obs.asked for size in chunks if size]
-    return Need(sum(asked), len(asked))
+    asked = [size for chunks in plan.need for size in chunks if size]
+    return Need(sum(asked), len(asked), plan.broken)
 
 
 def reallocations(worker: Worker, case: Case) -> int | None:
@@ -214,7 +233,7 @@ def of_file(path: Path) -> list[Case]:
 def of_dump(path: Path) -> Iterator[Case]:
     """An allocator's plans, in the order in which they were bound."""
     by_types: dict[tuple[int, tuple[BufferType, ...]], list[Graph]] = {}
-    for plan in judge(lines.read(path)).plans:
+    for plan in judged(lines.read(path)).plans:
         graph = subject_graph(plan.view.graph)
         types = tuple(replace(t, alignment=min(t.alignment, 4096)) for t in plan.view.types)
         if graph is not None and graph.tensors and len(types) <= 5:

@@ -28,6 +28,10 @@ FIRST_FIT = (
     "block->size >= size && block->size <= best_fit_size",
     "best_fit_block == -1 && block->size >= size",
 )
+FREED_TOO_SOON = (
+    "p_hn->n_children == 0 && p_hn->n_views == 0",
+    "p_hn->n_children <= 1 && p_hn->n_views == 0",
+)
 NOT_IN_PLACE = ("if (ggml_op_can_inplace(node->op)) {", "if (false) {")
 
 
@@ -66,6 +70,17 @@ def test_a_subject_beside_itself() -> None:
     done = CliRunner().invoke(app, ["compare", "bundled", BUNDLED, "-n", "10"])
     assert done.exit_code == 0, done.output
     assert "worse" in done.output and "needs most more" not in done.output
+
+
+def test_a_tree_that_plans_wrongly(pinned: trees.Tree, tmp_path: Path) -> None:
+    """Every tensor is freed as soon as one reads it: less memory, and wrong."""
+    mine, theirs = str(trees.build(pinned)), worse(pinned, tmp_path, FREED_TOO_SOON)
+    done = CliRunner().invoke(app, ["compare", mine, theirs, "-n", "10"])
+    assert done.exit_code == 1 and "B is wrong" in done.output, done.output
+    assert "B is impossible" in done.output and "A is" not in done.output
+    said = json.loads(CliRunner().invoke(app, ["compare", mine, theirs, "-n", "10", "--json"]).stdout)
+    assert {"P1"} <= {x["clause"] for x in said["broken"]} and said["below the bound"]
+    assert {x["side"] for x in said["below the bound"]} == {"b"} and not said["worse"]
 
 
 def test_figures_by_hand() -> None:
