@@ -6,7 +6,7 @@
     silent                 # differences that no clause decides
 
 A clause that is listed must fail: once it holds, its test is red until the line is gone. One that is listed
-with `sometimes` may hold too.
+with `sometimes` may hold too, or not be exercised.
 """
 
 from __future__ import annotations

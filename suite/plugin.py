@@ -23,7 +23,7 @@ SETTING = pytest.StashKey["Setting"]()
 
 
 class Broken(Failed):
-    """A clause does not hold, or was not exercised. The text says it all."""
+    """A clause does not hold. The text says it all."""
 
     __module__ = "builtins"  # as pytest's own: summaries show the text, not where this class is
 
@@ -149,12 +149,20 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["gallocheck"] = node.config.stash[SETTING].plain()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of what the subject does not offer are skipped; those that are expected to fail are marked."""
+    """Tests of what the subject does not offer are skipped; those that are expected to fail are marked.
+    A selection of which nothing can be checked is no green run."""
     ours = [(item, clause) for item in items if (clause := clause_of(item))]
     if not ours or config.option.collectonly:
         return
     setting = setting_of(config)
+    if not any(setting.applies(clause) for _, clause in ours) and not hasattr(config, "workerinput"):
+        asked = ", ".join(clause for _, clause in ours)
+        raise pytest.UsageError(
+            f"gallocheck: {setting.subject} offers nothing that {asked} are about (it declares {setting.declares}):"
+            " choose other clauses with -m or -k, or another --gallocheck-subject."
+        )
     for item, clause in ours:
         entry = setting.expects(clause)
         if not setting.applies(clause):

@@ -82,6 +82,10 @@ def open_setting(option: Any, say: Callable[[str], None]) -> Setting:
     name = option.gallocheck_subject or ("ggml" if source else "bundled")
     entries = expected.read(Path(option.gallocheck_expected)) if option.gallocheck_expected else []
     out, limit = Path(option.gallocheck_out), seconds(option.gallocheck_time)
+    if option.gallocheck_traces is not None and option.gallocheck_traces < 1:
+        raise NotApplicable(
+            f"--gallocheck-traces {option.gallocheck_traces} is no number of traces: give 1 or more."
+        )
     if baseline and name not in VARIANT:
         raise NotApplicable(
             f"--gallocheck-baseline goes with the subjects {', '.join(list(VARIANT)[:-1])} and {list(VARIANT)[-1]};"

@@ -11,6 +11,7 @@ from gallocheck.report.runs import load
 from gallocheck.spec.clauses import CLAUSES
 
 from ..cli.running import gallocheck
+from ..native import toys
 from .running import Ran, own_tests, suite
 
 V2 = "test_clause[V2-mapped at the end]"
@@ -122,6 +123,15 @@ def test_what_was_not_exercised_is_not_green(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_expected_to_fail_must_be_looked_at(tmp_path: Path) -> None:
+    """Not exercised is no failure that was expected, unless the line says sometimes."""
+    (tmp_path / "known.txt").write_text("S4 # never\nT1 sometimes # rare\n")
+    ran = suite("-k", "S4 or T1", "--gallocheck-traces", 1, "--gallocheck-seed", 1, "--gallocheck-expected", "known.txt",
+                at=tmp_path)  # fmt: skip
+    assert ran.code == 1 and re.search(r"1 failed, .*1 xfailed", ran.text), ran.text
+    assert re.search(r"^S4 \(.*\) was not exercised", ran.text, re.M)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -130,6 +140,7 @@ def test_what_was_not_exercised_is_not_green(tmp_path: Path) -> None:
         (("--gallocheck-expected", "none.txt"), "none.txt cannot be read"),
         (("--gallocheck-expected", "bad.txt"), "bad.txt:1 is no expected failure ('R6 - R7')"),
         (("--gallocheck-time", "soon"), "The time 'soon' makes no sense"),
+        (("--gallocheck-traces", "0"), "--gallocheck-traces 0 is no number of traces"),
         (
             ("--gallocheck-baseline", "pinned"),
             "--gallocheck-baseline goes with the subjects ggml, ggml-res",
@@ -140,6 +151,13 @@ def test_what_was_not_exercised_is_not_green(tmp_path: Path) -> None:
 def test_bad_input_is_one_sentence(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
     (tmp_path / "bad.txt").write_text("R6 - R7\n")
     is_one_sentence(suite(*options, at=tmp_path), says)
+
+
+def test_a_selection_of_nothing_that_can_be_checked_is_not_green(tmp_path: Path) -> None:
+    ran = suite("-m", "V or Q", "--gallocheck-subject", toys.toy(), at=tmp_path)
+    assert ran.code == 4 and "offers nothing that V1, V2" in ran.text and "Traceback" not in ran.text, (
+        ran.text
+    )
 
 
 def test_with_workers_too(tmp_path: Path) -> None:
