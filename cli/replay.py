@@ -18,7 +18,7 @@ from ..model.stack import Stack
 from ..native.worker import Run
 from ..report.files import write
 from ..report.record import RecordError
-from ..report.story import reference, tell
+from ..report.story import own_plans, reference, tell
 from .target import find
 
 
@@ -105,8 +105,11 @@ def show(console: Console, judge: Judge, saved: Replay, verdict: Verdict | None)
 
 
 def side_by_side(trace: Trace, run: Run, judge: Judge, last: int, verdict: Verdict | None) -> Table:
-    model = reference(trace, judge)
-    table = Table("step", "operation", "model", "subject", show_lines=True)
+    clause = verdict.clause if verdict else ""
+    model = reference(trace, judge, clause)
+    planner = own_plans(clause) and not judge.caps & Cap.EXACT
+    name = "model, by the reference planner" if planner else "model"
+    table = Table("step", "operation", name, "subject", show_lines=True)
     for i, op in enumerate(trace.ops[: last + 1]):
         want = describe_observation(model.step(op))
         mark = "[bold red]" if verdict and i == verdict.step else ""

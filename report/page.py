@@ -148,7 +148,7 @@ def pictures(n: int, story: Story) -> list[Picture]:
                 "The subject's memory, operation by operation", over_time(mine, f"s{n}", scale, False), words
             )
         )
-    out.append(picture("The same by the model", over_time(theirs, f"m{n}", scale, False), part))
+    out.append(picture(story.model_title, over_time(theirs, f"m{n}", scale, False), part))
     for k, plan in enumerate(story.plans):
         out.append(plan_of(f"p{n}-{k}", plan, story))
     return out

@@ -21,7 +21,9 @@ def plot(story: Story) -> str:
     parts = [(story.headline, "")]
     if mine:
         parts.append(("The subject", over_time(mine, "subject", scale, style=False)))
-    parts.append(("The model", over_time(theirs, "model", scale, style=False)))
+    parts.append(
+        (story.model_title if story.planner else "The model", over_time(theirs, "model", scale, style=False))
+    )
     for k, plan in enumerate(story.plans):
         shown = plan_of(f"plan{k}", plan, story)
         parts.append((f"{shown.title} ({shown.words})", str(shown.svg)))

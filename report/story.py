@@ -8,7 +8,7 @@ The page, the terminal and whoever else tells a failure draw on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..fuzz.applies import declared, lacking
 from ..fuzz.deaths import describe
@@ -70,10 +70,18 @@ class Story:
     model_frames: tuple[Frame, ...]
     plans: tuple[PlanOf, ...] = ()
     right: bool = False  # the subject was run, and does not fail
+    planner: bool = False  # the model's side has the reference planner, where the subject has its own
 
     @property
     def clause(self) -> Clause | None:
         return clause(self.verdict.clause) if self.verdict.clause else None
+
+    @property
+    def model_title(self) -> str:
+        """What the model's memory is called."""
+        if self.planner:
+            return "The same by the reference planner (another right plan may need other bytes)"
+        return "The same by the model"
 
     @property
     def headline(self) -> str:
@@ -105,7 +113,7 @@ def tell(saved: Replay, judge: Judge | None, why: str = "") -> Story:
     if judge is not None and (missing := lacking(saved.trace, judge.caps)) is not None:
         what, needs = missing
         judge, why = None, f"the subject does not declare {declared(needs)}, which {what} needs"
-    model = modelled(saved.trace, reference(saved.trace, judge))
+    model = modelled(saved.trace, reference(saved.trace, judge, saved.clause))
     verdict = as_saved(saved)
     if judge is None:
         return written(saved, verdict, f"It was not run again here: {why.rstrip('.')}.", None, model, None)
@@ -127,12 +135,21 @@ def written(
     right: bool = False,
 ) -> Story:
     trace, exact = saved.trace, judge is None or bool(judge.caps & Cap.EXACT)
+    planner = not exact and own_plans(saved.clause)
     plans = plans_of(trace, verdict.step, judge)
     known = {verdict.step: plans[0].places} if plans and plans[0].step == verdict.step else {}
+    if planner:
+        others = (
+            replace(p, whose="the reference planner's") for p in plans_of(trace, verdict.step, None)[:1]
+        )
+        plans = (*plans[:1], *others, *plans[1:])
     rows = tuple(rows_of(trace, run, model, verdict, exact))
+    if planner:  # before the failure both may be right, and need other bytes
+        rows = tuple(row if row.here else replace(row, differences=()) for row in rows)
     mine = frames(trace, run, verdict, known)[: verdict.step + 1] if run is not None else []
     theirs = frames(trace, model)[: verdict.step + 1]
-    return Story(saved, verdict, again, rows, parting(rows, mine), tuple(mine), tuple(theirs), plans, right)
+    parted = parting_plans(rows) if planner and not right else parting(rows, mine)
+    return Story(saved, verdict, again, rows, parted, tuple(mine), tuple(theirs), plans, right, planner)
 
 
 def as_saved(saved: Replay) -> Verdict:
@@ -146,9 +163,15 @@ def words(side: Observation | str | None) -> str:
     return describe_observation(side) if isinstance(side, Observation) else side or ""
 
 
-def reference(trace: Trace, judge: Judge | None) -> Stack | Session:
-    """The model; for a subject with a planner of its own, a session over that subject's fresh plans."""
-    if judge is None or judge.caps & Cap.EXACT:
+def own_plans(clause: str) -> bool:
+    """Whether a failure is about plans: then the model must not take over the subject's, which are wrong."""
+    return clause.startswith("P")
+
+
+def reference(trace: Trace, judge: Judge | None, clause: str = "") -> Stack | Session:
+    """The model; for a subject with a planner of its own, a session over that subject's fresh plans, but where the
+    clause that is broken is about plans."""
+    if judge is None or judge.caps & Cap.EXACT or own_plans(clause):
         return Stack(trace.setup, list(trace.graphs))
     return Ledger(trace.setup, trace.graphs, judge.caps, judge.fresh, MAX_CHUNKS).session
 
@@ -235,6 +258,21 @@ def value(x: object) -> str:
     if any(isinstance(y, tuple) for y in x):
         return " ".join(f"[{listed(y)}]" for y in x)
     return listed(x)
+
+
+def parting_plans(rows: tuple[Row, ...]) -> str:
+    """The same of two planners, which may both be right and differ."""
+    last = rows[-1]
+    side = "The model's side has the reference planner, for the subject's own plan is what is wrong."
+    if last.subject.startswith("the subject "):
+        return f"{side} At operation {last.step} ({last.words}) {last.subject}."
+    if not last.differences:
+        return f"{side} At operation {last.step} both planners need the same bytes: it is the places that are wrong."
+    what = "; ".join(
+        f"{d.what}: {d.model} by the reference planner, {d.subject} by the subject"
+        for d in last.differences[:3]
+    )
+    return f"{side} At operation {last.step} ({last.words}): {what}."
 
 
 def parting(rows: tuple[Row, ...], mine: list[Frame]) -> str:

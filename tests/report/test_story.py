@@ -7,8 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from gallocheck.cli.replay import side_by_side
+from gallocheck.fuzz.expected import KNOWN
 from gallocheck.fuzz.judge import Judge
+from gallocheck.fuzz.replay import load
 from gallocheck.model.records import Kind, Observation, Status
+from gallocheck.native import trees
+from gallocheck.native.trees import TreeError
 from gallocheck.report.page import page
 from gallocheck.report.plot import plot
 from gallocheck.report.runs import Job
@@ -177,3 +182,24 @@ def replace_findings(job: Job) -> Job:
 def test_pages_of_other_kinds(job: Job, kind: str) -> None:
     text = page(replace(job, kind=kind), {})  # type: ignore[arg-type]
     assert ("gallocheck fuzz" in text) is (kind == "campaign")
+
+
+def test_a_planner_of_its_own_that_is_wrong(job: Job) -> None:
+    """ggml 0.15.3 lets an output be written over (F07, P5): the model does not take that plan over."""
+    try:
+        library = str(trees.build(trees.pinned()))
+    except TreeError as error:
+        pytest.skip(str(error))
+    saved = load(KNOWN / "ggml-0.15.3" / "F07.json")
+    with Judge(library) as judge:
+        story = tell(saved, judge)
+        shown = side_by_side(saved.trace, judge.run(saved.trace), judge, saved.step, story.verdict)
+    assert story.verdict.clause == "P5" and story.planner and story.frames[-1].wrong
+    assert not any(f.wrong for f in story.model_frames), "the model's side is right"
+    assert [p.whose for p in story.plans[:2]] == ["the subject's", "the reference planner's"]
+    assert story.plans[0].peaks[0].peak < story.plans[1].peaks[0].peak
+    assert "by the reference planner, " in story.parted and not story.parted.startswith(
+        "Model and subject show"
+    )
+    assert "The same by the reference planner" in page(replace(job, findings=job.findings[:1]), {0: story})
+    assert shown.columns[2].header == "model, by the reference planner"
