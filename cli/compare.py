@@ -11,8 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..fuzz.compare import MEASURES, Case, Comparison, Pair, compare, drawn, of_file
-from ..fuzz.subjects import Subject, find
+from ..fuzz.subjects import Subject, check_name, find
 from ..fuzz.words import count, describe_graph
+from ..native.trees import locate
 from ..report.units import amount
 from ..spec.clauses import clause
 from .target import saying
@@ -34,6 +35,8 @@ def run(
     """Compares and prints; 0 where B is not worse, 1 where it is or has a wrong plan where A has none, 3 where
     the two have nothing in common."""
     quiet = Console(stderr=True, highlight=False) if as_json else console
+    for name in (a, b):
+        check(name)
     first, second = subject(quiet, a), subject(quiet, b)
     cases: list[Case] = list(chain.from_iterable(of_file(file) for file in files))
     found = compare(first.library, second.library, cases or drawn(seed, number))
@@ -44,6 +47,14 @@ def run(
     if not found.both:
         return 3
     return 1 if found.worse(tolerance) or found.only_a or found.wrong() else 0
+
+
+def check(name: str) -> None:
+    """Bad names are told before anything is built. Raises UnknownSubject, TreeError."""
+    if Path(name).is_dir():
+        locate(name)
+    elif name != PINNED:
+        check_name(name)
 
 
 def subject(console: Console, name: str) -> Subject:

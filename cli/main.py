@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -66,6 +67,21 @@ Source = Annotated[
 Defect = Annotated[
     int, typer.Option("--defect", help="Switch planted defect N on (see `gallocheck defects`).")
 ]
+
+
+def tell_version(asked: bool) -> None:
+    if asked:
+        print(f"gallocheck {version('gallocheck')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Decides whether a graph allocator may be trusted with a GPU's memory."""
 
 
 @app.command()

@@ -25,6 +25,8 @@ def base_of(
 
     Raises NotApplicable without it: its failures would hide new ones.
     """
+    if source is not None or baseline is not None:
+        told, say = say, lambda text: told(f"baseline: {text}")
     if baseline is not None:
         if expected is not None or target.name not in VARIANT:
             raise NotApplicable(

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -141,7 +142,7 @@ class Builder:
         if not of:
             names = ", ".join(sorted(u.source.name for u in units))
             raise TreeError(f"{self.variant.name} has no source {name!r}; name one of {names}.", 2)
-        self.progress(f"building {self.variant.name} from {self.tree.name}")
+        self.progress(f"building {self._what}")
         rest = self._compile([u for u in units if u is not of[0]])
         return Parts(of[0].source, of[0].command, tuple(rest), (self.cxx, *LINK), LIBRARIES)
 
@@ -216,6 +217,11 @@ class Builder:
         return home
 
     @property
+    def _what(self) -> str:
+        """For people: 'the subject ggml from ggml 0.15.3 in /home/me/llama.cpp/ggml'."""
+        return f"the subject {self.variant.name} from {self.tree.name} in {self.tree.root}"
+
+    @property
     def version(self) -> str:
         return self.tree.name.removeprefix("ggml").strip() or "-"
 
@@ -255,7 +261,8 @@ class Builder:
         return known.read_text() == "yes"
 
     def _compile_and_link(self, units: list[_Unit], out: Path) -> None:
-        self.progress(f"building {self.variant.name} from {self.tree.name}")
+        self.progress(f"building {self._what}")
+        begin = time.monotonic()
         objects = self._compile(units)
         done = self._link(objects, out)
         if done.returncode and "undefined" in done.stderr and self._rest():
@@ -264,6 +271,7 @@ class Builder:
         if done.returncode:
             reason = first(r"(.*undefined.*)", done.stderr) or first(r"(.*\S)", done.stderr)
             raise TreeError(f"{self.tree.name} in {self.tree.root} does not link: {reason}", 2)
+        self.progress(f"built in {time.monotonic() - begin:.0f} s")
 
     def _link(self, objects: list[Path], out: Path) -> subprocess.CompletedProcess[str]:
         return run([self.cxx, *LINK, *map(str, objects), *LIBRARIES, "-o", str(out)])

@@ -49,6 +49,7 @@ def refused(at: Path, code: int, *args: object, words: tuple[str, ...], **env: s
         (3, ("check", "P1", "M", "--subject", toys.toy(), *RUN), ("Clause M", "does not apply")),
         (2, ("check", "--subject", "cuda"), ("'cuda'", "bundled, ggml")),
         (2, ("check", "--subject", "ggml-nonsense"), ("'ggml-nonsense'",)),
+        (2, ("compare", "pinned", "nope"), ("'nope'", "bundled, ggml")),
         (2, ("check", "--source", "."), ("--source .", "--subject ggml")),
         (2, ("replay", GOOD, "--source", "."), ("--source .", "--subject ggml")),
         (2, ("check", "--time", "soon"), ("'soon'", "30s")),
@@ -158,9 +159,12 @@ def test_a_subject_library_of_another_interface(
 
 def test_a_subject_that_is_no_library(tmp_path: Path) -> None:
     (tmp_path / "notes.so").write_text("no library")
-    refused(tmp_path, 3, "check", *RUN, "--subject", "./notes.so", words=("notes.so", "cannot be loaded"))
-    refused(tmp_path, 3, "check", *RUN, "--subject", "gone.so", words=("gone.so", "no subject library"))
-    refused(tmp_path, 3, "check", *RUN, "--subject", toys.SOURCE, words=("toy.c", "cannot be loaded"))
+    refused(
+        tmp_path, 2, "check", *RUN, "--subject", "./notes.so", words=("notes.so", "is no subject library")
+    )
+    refused(tmp_path, 2, "compare", "bundled", "./notes.so", words=("notes.so", "is no subject library"))
+    refused(tmp_path, 2, "check", *RUN, "--subject", "gone.so", words=("gone.so", "no subject library"))
+    refused(tmp_path, 2, "check", *RUN, "--subject", toys.SOURCE, words=("toy.c", "is no shared library"))
 
 
 # -- replay files ----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,8 @@ def test_help(tmp_path: Path) -> None:
         name in done.stdout
         for name in ("check", "prove", "replay", "explain", "defects", "scenario", "doctor")
     )
+
+
+def test_the_version(tmp_path: Path) -> None:
+    done = gallocheck("--version", at=tmp_path)
+    assert done.returncode == 0 and done.stdout == f"gallocheck {version('gallocheck')}\n", done.stderr
