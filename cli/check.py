@@ -24,7 +24,7 @@ from ..fuzz.expected import AS_BASELINE, KNOWN, ExpectedList, for_subject
 from ..fuzz.hunt import Finding, Hunt, Result
 from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable, load
-from ..fuzz.subjects import how_to_name
+from ..fuzz.subjects import how_to_name, how_to_report
 from ..fuzz.telling import headline, story
 from ..fuzz.words import count
 from ..report.course import Course, beside, subject_is
@@ -83,7 +83,7 @@ def run(
     print_table(console, rows, result)
     code = conclude(console, rows, result, gone)
     course.end(result, gone)
-    console.print(f"[dim]the report as a page: gallocheck report {escape(str(out))}[/dim]")
+    console.print(f"[dim]the report as a page: {escape(how_to_report(out, subject, source))}[/dim]")
     return code
 
 

@@ -27,7 +27,7 @@ from ..fuzz.expected import ExpectedList, for_subject
 from ..fuzz.hands import TRIES
 from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
-from ..fuzz.subjects import Subject, how_to_name
+from ..fuzz.subjects import Subject, how_to_name, how_to_report
 from ..model.records import Cap
 from ..report.campaign import latest
 from ..report.course import subject_is
@@ -80,7 +80,7 @@ def run(
             whole = campaign.run(display.show, lambda: interrupts.count > 0)
         print_findings(console, campaign, how_to_name(subject, source, defect))
         code = conclude(console, campaign, rows, whole)
-        console.print(f"[dim]the report as a page: gallocheck report {escape(str(folder))}[/dim]")
+        console.print(f"[dim]the report as a page: {escape(how_to_report(folder, subject, source))}[/dim]")
         return code
 
 

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from ..fuzz.judge import Judge
 from ..fuzz.replay import check_writable
-from ..fuzz.subjects import UnknownSubject
+from ..fuzz.subjects import UnknownSubject, own
 from ..native.trees import TreeError
 from ..native.worker import SubjectError
 from ..report.files import write
@@ -56,10 +56,16 @@ def run(
 def subject_of(
     console: Console, job: Job, given: SubjectIs | None, opened: ExitStack
 ) -> tuple[Judge | None, str]:
-    """The subject to run failures again on; else None and why there is none. One that was named must be there."""
+    """The subject to run failures again on; else None and why there is none. One that was named must be there.
+
+    What a record names is run only where it comes with gallocheck or is a pinned release: a record is data,
+    and may be somebody else's. A library or a tree is run where the command line names it.
+    """
     who = given or job.record.subject
     if not any(f.saved for f in job.findings):
         return None, "there is nothing to run"
+    if given is None and own(who.named, Path(who.source) if who.source else None):
+        return None, f"to run them on the subject, name it again with{job.options}"
     try:
         target = find(console, who.named, Path(who.source) if who.source else None, who.defect)
         return opened.enter_context(Judge(target.library, who.defect, timeout=2.0)), ""

@@ -77,6 +77,24 @@ def test_a_page_by_its_name(tmp_path: Path, here: Callable[..., Ran]) -> None:
     assert code == 0 and said.startswith("new/x.html: ") and (tmp_path / "new" / "x.html").is_file(), err
 
 
+def test_a_record_names_no_code_to_run(
+    tmp_path: Path, here: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library or a tree is run where the command line names it, never because a file does."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("it was about to be run")
+
+    monkeypatch.setattr("gallocheck.cli.report.find", never)
+    for named, source in (("./mine.so", ""), ("ggml", "tree")):
+        job = job_of(tmp_path, (51,))
+        job.record.subject.named, job.record.subject.source, job.record.subject.defect = named, source, 0
+        write(job.record, tmp_path)
+        (tmp_path / file_of(51).name).write_bytes(file_of(51).read_bytes())
+        code, said, _ = here("report", ".")
+        assert code == 0 and f"name it again with --subject {named}" in said
+
+
 def test_a_subject_that_is_not_there(tmp_path: Path, here: Callable[..., Ran]) -> None:
     """The model's side is shown, and why; a subject that is named must be there."""
     job = job_of(tmp_path, (51,))
@@ -86,10 +104,10 @@ def test_a_subject_that_is_not_there(tmp_path: Path, here: Callable[..., Ran]) -
     code, said, _ = here("report", ".")
     assert code == 0 and "the model's side alone" in said and "gone.so" in said
     text = (tmp_path / "report.html").read_text()
-    assert "It was not run again here: the subject cannot be run here" in text
+    assert "It was not run again here: to run them on the subject, name it again" in text
     assert "The same by the model" in text and "The subject&#39;s memory" not in text
     code, _, err = here("report", ".", "--subject", "gone.so")
-    assert code == 3 and "gone.so" in err and err.count("\n") == 1
+    assert code == 2 and "gone.so" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
