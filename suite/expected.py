@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..fuzz.expected import ExpectedError
+from ..spec.clauses import CLAUSES
 
 SILENT = "silent"  #: names the test of differences that no clause decides
+KNOWN = {SILENT} | {c.id for c in CLAUSES}
 LINE = re.compile(r"(\w+)(\s+sometimes)?\s*(?:#\s*(.*))?")
 
 
@@ -60,4 +62,8 @@ def _entry(line: str, where: str) -> Entry:
         )
     name, sometimes, reason = found.groups()
     clause = SILENT if name.lower() == SILENT else name.upper()
+    if clause not in KNOWN:
+        raise ExpectedError(
+            f"{where} names {name}, which is no clause: write a clause id of the contract, as R6, or `silent`."
+        )
     return Entry(clause, reason or "expected", sometimes is None, where)

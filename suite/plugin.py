@@ -181,10 +181,41 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
             f"seed: {s.seed}, time: {s.seconds:g} s"]  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Before the first test, which takes the time of all: how long nothing will be seen."""
+    config = session.config
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if (
+        SETTING in config.stash
+        and reporter
+        and not hasattr(config, "workerinput")
+        and not config.option.collectonly
+    ):
+        reporter.write_line(f"gallocheck: {hunt_ahead(config.stash[SETTING], workers_asked(config))}")
+
+
+def workers_asked(config: pytest.Config) -> int:
+    """How many workers of pytest-xdist the command line asks for; 1 without it."""
+    asked = getattr(config.option, "numprocesses", None)
+    return max(1, asked) if isinstance(asked, int) else 1
+
+
+def hunt_ahead(setting: Setting, workers: int) -> str:
+    """'seed 7: canaries, then one hunt of 60 s for all tests; the first test takes that long, ...'."""
+    each = f" ({setting.seconds / workers:g} s in each of {workers} workers)" if workers > 1 else ""
+    most = f", at most {setting.traces} traces" if setting.traces else ""
+    return (
+        f"seed {setting.seed}: first the canaries (some seconds), then one hunt of {setting.seconds:g} s{each}{most},"
+        " for all tests together; the first test takes that long, the others read from it"
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if SETTING not in config.stash:
         return
+    from ..fuzz.subjects import how_to_report
     from ..report.record import RecordError
     from .github import errors
     from .record import write_record
@@ -195,7 +226,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if done.traces:
         try:
             write_record(setting, done)
-            page = f"as a page: gallocheck report {setting.out}"
+            source = Path(setting.source) if setting.source else None
+            page = f"as a page: {how_to_report(Path(setting.out), setting.named, source)}"
         except RecordError as error:
             page = str(error)
         terminalreporter.write_line(

@@ -86,7 +86,7 @@ def test_the_run_can_be_read_as_a_page(red: tuple[Ran, Path]) -> None:
 def test_a_project_lists_what_it_expects(tmp_path: Path) -> None:
     """An expected failure is no failure; a clause that holds must leave the list, unless it says `sometimes`."""
     (tmp_path / "known.txt").write_text(
-        "# of our fork\n\nV2 # issue 12\nV1# holds by now\nV3 sometimes # rare\nX9\n"
+        "# of our fork\n\nV2 # issue 12\nV1# holds by now\nV3 sometimes # rare\n"
     )
     ran = suite(*DEFECT, "-k", "V1 or V2 or V3", "--gallocheck-expected", "known.txt", "-rxX", at=tmp_path)
     assert ran.code == 1
@@ -97,7 +97,19 @@ def test_a_project_lists_what_it_expects(tmp_path: Path) -> None:
         in ran.text
     )
     assert "XPASS" in ran.text and "rare (known.txt:5)" in ran.text
-    assert "known.txt:6 names X9, which planted is not held to: take the line out" in ran.text
+    ahead = re.search(
+        r"gallocheck: seed 1: first the canaries .* one hunt of 60 s, at most \d+ traces.*", ran.text
+    )
+    assert ahead and ahead.end() < ran.text.index("test_clauses.py")
+
+
+def test_a_list_for_more_than_the_subject_does(tmp_path: Path) -> None:
+    (tmp_path / "known.txt").write_text("T1 # not there\n")
+    of = ("--gallocheck-subject", toys.toy(), "--gallocheck-expected", "known.txt", "--gallocheck-traces", 1)
+    ran = suite("-k", "P1-", *of, at=tmp_path)
+    assert re.search(r"known.txt:1 names T1, which libtoy\S* is not held to: take the line out", ran.text), (
+        ran.text
+    )
 
 
 def test_workers_divide_the_hunt_and_share_what_they_find(tmp_path: Path) -> None:
@@ -139,6 +151,7 @@ def test_what_is_expected_to_fail_must_be_looked_at(tmp_path: Path) -> None:
         (("--gallocheck-subject", "mine"), "There is no subject 'mine'"),
         (("--gallocheck-expected", "none.txt"), "none.txt cannot be read"),
         (("--gallocheck-expected", "bad.txt"), "bad.txt:1 is no expected failure ('R6 - R7')"),
+        (("--gallocheck-expected", "unknown.txt"), "unknown.txt:1 names QQ7, which is no clause"),
         (("--gallocheck-time", "soon"), "The time 'soon' makes no sense"),
         (("--gallocheck-traces", "0"), "--gallocheck-traces 0 is no number of traces"),
         (
@@ -150,6 +163,7 @@ def test_what_is_expected_to_fail_must_be_looked_at(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_sentence(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
     (tmp_path / "bad.txt").write_text("R6 - R7\n")
+    (tmp_path / "unknown.txt").write_text("QQ7 # a slip\n")
     is_one_sentence(suite(*options, at=tmp_path), says)
 
 
