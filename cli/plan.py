@@ -134,7 +134,7 @@ def draw(console: Console, verdicts: Verdicts, path: Path, quiet: bool) -> None:
     setup = Setup(tuple(view.types), (tuple(view.slots),))
     bound = Bound(chosen.allocator, view.graph, chosen.number, tuple(view.places), tuple(view.slots), 0)
     least = lower_bound(view.types, view.slots, view.graph)
-    path.write_text(plan_picture(bound, setup, view.real, least=least), encoding="utf-8")
+    path.write_text(plan_picture(bound, setup, view.real, least=least, names=chosen.names), encoding="utf-8")
     if not quiet:
         console.print(
             f"picture   {path}: graph {chosen.number} as it was bound at line {chosen.line}", markup=False

@@ -6,6 +6,7 @@ told by colour alone: what is live is filled, what is dead is hatched, what conf
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -98,6 +99,50 @@ class Picture:
         self.root.set("width", w)
         self.root.set("height", h)
         return ElementTree.tostring(self.root, encoding="unicode")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One entry of a legend: a line or a box of a style, and what it means."""
+
+    style: str
+    words: str
+    hatch: str = ""
+    line: bool = False
+
+    @property
+    def width(self) -> float:
+        return 24 + 6.0 * len(self.words) + 14
+
+    def draw(self, pic: Picture, x: float, y: float) -> None:
+        if self.line:
+            pic.line((x, y - 4), (x + 16, y - 4), self.style)
+        else:
+            pic.rect((x, y - 9, 16, 10), self.style, hatch=self.hatch)
+        pic.text((x + 21, y), self.words, "small")
+
+
+def legend(pic: Picture, signs: list[Sign], y: float, most: float) -> float:
+    """Draws them in rows of `most` pixels, the first at `y`. Where it ends."""
+    pic.group("legend")
+    x = 4.0
+    for sign in signs:
+        if x + sign.width > most and x > 4:
+            x, y = 4.0, y + 18
+        sign.draw(pic, x, y)
+        x += sign.width
+    return y
+
+
+def key(name: str, signs: list[Sign]) -> str:
+    """The legend apart from its picture: an SVG a sign, which flow like words. For a page that has STYLE."""
+    out = []
+    for n, sign in enumerate(signs):
+        pic = Picture(f"{name}-{n}", sign.words, style=False)
+        pic.group("legend")
+        sign.draw(pic, 2, 13)
+        out.append(pic.done(sign.width, 18))
+    return " ".join(out)
 
 
 def titled(drawn: Element, words: str) -> Element:

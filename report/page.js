@@ -19,10 +19,16 @@
     summary.scrollIntoView({ block: "start" });
   }
 
-  // a wide picture is shown from its end, where the failure is
-  function toEnd(finding) {
+  // a wide picture is shown from its start, where its axis is, unless the failure is out of sight there
+  function toFailure(finding) {
     if (!finding.open) return;
-    for (const wide of finding.querySelectorAll(".scroll")) wide.scrollLeft = wide.scrollWidth;
+    for (const wide of finding.querySelectorAll(".scroll")) {
+      const left = wide.getBoundingClientRect().left;
+      const ends = [...wide.querySelectorAll("rect.bad, rect.wrong")].map((r) => r.getBoundingClientRect());
+      if (!ends.length || ends.some((r) => r.left < left + wide.clientWidth - 24)) continue;
+      const first = Math.min(...ends.map((r) => r.left));
+      wide.scrollLeft += first - left - wide.clientWidth / 2;
+    }
   }
 
   function narrow() {
@@ -54,8 +60,8 @@
     }
   });
   for (const f of findings) {
-    f.addEventListener("toggle", () => toEnd(f), { once: true });
-    toEnd(f);
+    f.addEventListener("toggle", () => toFailure(f), { once: true });
+    toFailure(f);
   }
   if (filter) filter.addEventListener("input", narrow);
   window.addEventListener("hashchange", open);

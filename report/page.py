@@ -19,12 +19,12 @@ from ..fuzz.verdict import Verdict
 from ..fuzz.words import count
 from ..spec.clauses import CLAUSES, LAYERS, clause
 from . import charts
-from .drawing import STYLE, clean
-from .plans import plan_picture
+from .drawing import STYLE, clean, key
+from .plans import PlanDrawing
 from .quality import PlanOf
 from .runs import Finding, Job
 from .story import Row, Story
-from .svg import over_time, tops
+from .svg import Drawing, tops
 from .units import exact
 
 HERE = Path(__file__).parent
@@ -35,11 +35,12 @@ NAMES = {"check": "Check", "campaign": "Campaign", "replay": "Failure"}
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG with what it shows."""
+    """An SVG with what it shows. `key`: its legend, which stays where the picture scrolls."""
 
     title: str
     svg: Markup
     words: str = ""
+    key: Markup = Markup("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +144,31 @@ def pictures(n: int, story: Story) -> list[Picture]:
     part = f"The last {MOST_COLUMNS} operations. " if len(story.model_frames) > MOST_COLUMNS else ""
     if mine:
         words = part + "\n".join(m.words for m in mine[-1].marks)
-        out.append(
-            picture(
-                "The subject's memory, operation by operation", over_time(mine, f"s{n}", scale, False), words
-            )
-        )
-    out.append(picture(story.model_title, over_time(theirs, f"m{n}", scale, False), part))
+        title = "The subject's memory, operation by operation"
+        out.append(picture(title, Drawing(mine, f"s{n}", scale, False), words))
+    out.append(picture(story.model_title, Drawing(theirs, f"m{n}", scale, False), part))
     for k, plan in enumerate(story.plans):
         out.append(plan_of(f"p{n}-{k}", plan, story))
     return out
 
 
-def picture(title: str, svg: str, words: str = "") -> Picture:
-    return Picture(title, Markup(svg), words)
+def picture(title: str, drawing: Drawing | PlanDrawing, words: str = "") -> Picture:
+    """The drawing, and its legend beside it."""
+    svg = drawing.all(keyed=False)
+    return Picture(title, Markup(svg), words, Markup(key(f"{drawing.pic.name}-key", drawing.signs())))
 
 
 def plan_of(name: str, plan: PlanOf, story: Story) -> Picture:
+    drawing, title, words = plan_drawing(name, plan, story)
+    return picture(title, drawing, words)
+
+
+def plan_drawing(name: str, plan: PlanOf, story: Story) -> tuple[PlanDrawing, str, str]:
+    """The drawing, its title, and how good the plan is."""
     setup = story.saved.trace.setup
     slots = setup.configs[plan.config]
     least = [next((p.least for p in plan.peaks if p.type == t), 0) for t in range(len(setup.types))]
-    svg = plan_picture(plan.bound(slots), setup, plan.need, name, least, style=False)
+    drawing = PlanDrawing(plan.bound(slots), setup, plan.need, name, least, False)
     quality = [
         f"type {p.type}: peak {exact(p.peak)}, lower bound {exact(p.least)}"
         + (f", true minimum {exact(p.best)} (Z3)" if p.best is not None else "")
@@ -170,7 +176,7 @@ def plan_of(name: str, plan: PlanOf, story: Story) -> Picture:
         for p in plan.peaks
     ]
     title = f"{plan.whose.capitalize()} plan of graph {plan.graph}, as operation {plan.step} asks for it"
-    return picture(title, svg, "\n".join(quality))
+    return drawing, title, "\n".join(quality)
 
 
 def commands(finding: Finding, job: Job) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..model.records import Setup
 from ..spec.lifetimes import FOREVER, Life, lives
-from .drawing import Picture
+from .drawing import Picture, Sign, legend
 from .placed import Bound, State, Wrong, conflicting, described, overlaps
 from .units import amount, exact
 
@@ -25,13 +25,14 @@ def plan_picture(
     name: str = "plan",
     least: Sequence[int] | None = None,
     style: bool = True,
+    names: Sequence[str] = (),
 ) -> str:
     """One SVG text. `asked`: bytes of each chunk, by type (() where nothing is reserved). `least`: by type, a
-    lower bound of its bytes, drawn where the type has one chunk."""
-    return _Drawing(bound, setup, asked, name, least, style).all()
+    lower bound of its bytes, drawn where the type has one chunk. `names`: of the tensors, where they are known."""
+    return PlanDrawing(bound, setup, asked, name, least, style, names).all()
 
 
-class _Drawing:
+class PlanDrawing:
     """The picture under way: a room for each chunk that has tensors."""
 
     def __init__(
@@ -42,7 +43,9 @@ class _Drawing:
         name: str,
         least: Sequence[int] | None,
         style: bool,
+        names: Sequence[str] = (),
     ) -> None:
+        self.names = names
         self.bound, self.least, self.asked = bound, least, asked
         self.tensors = bound.graph.tensors
         self.alive = lives(bound.graph)
@@ -75,7 +78,8 @@ class _Drawing:
         """Where tensor `step` begins; -1: before them all."""
         return LEFT + (step + 1) * self.column
 
-    def all(self) -> str:
+    def all(self, keyed: bool = True) -> str:
+        """`keyed`: with the legend."""
         y = float(HEAD)
         for room in self.rooms:
             self.room(room, y + ROOM)
@@ -87,11 +91,12 @@ class _Drawing:
             if self.column >= 22 or i % 2 == 0:
                 self.pic.text(
                     (self.x(i) + self.column / 2, y),
-                    f"t{i}",
+                    self.called(i, self.column),
                     "small" if not t.leaf else "small soft",
                     "middle",
                 )
-        return self.pic.done(max(self.width, 340), self.legend(y + 24) + 10)
+        width = max(self.width, 340.0)
+        return self.pic.done(width, (legend(self.pic, self.signs(), y + 24, width) if keyed else y) + 10)
 
     def room(self, room: tuple[int, int], floor: float) -> None:
         """One chunk: its tensors between its floor and its end."""
@@ -112,8 +117,13 @@ class _Drawing:
             place = self.bound.places[i]
             if t.view and (place.type, place.chunk) == room and t.size:
                 self.note("view")
-                box = (self.x(i) + 3, floor - (place.offset + t.size) * step, self.column - 6, t.size * step)
-                self.pic.rect(box, "view", described(self.bound, i, "view", None))
+                box = (
+                    self.x(i) + 3,
+                    floor - (place.offset + t.size) * step,
+                    self.column - 6,
+                    max(2.0, t.size * step),
+                )
+                self.pic.rect(box, "view", self.hover(i, "view", None))
         for wrong in self.wrong:
             if (wrong.type, wrong.chunk) == room:
                 self.conflict(wrong, floor, step)
@@ -139,10 +149,20 @@ class _Drawing:
         last = len(self.tensors) - 1 if life.end == FOREVER else life.end
         left, right = self.x(life.start), self.x(last + 1)
         high = max(2.0, t.alloc_size * step)
-        top = floor - (place.offset + t.alloc_size) * step
-        self.pic.rect((left + 1, top, right - left - 2, high), kind, described(self.bound, i, kind, life))
+        top = floor - max(high, (place.offset + t.alloc_size) * step)
+        self.pic.rect((left + 1, top, right - left - 2, high), kind, self.hover(i, kind, life))
         if high >= 10:
-            self.pic.text((left + 4, top + 10), f"t{i}", f"small name on-{kind}")
+            words = self.called(i, right - left - 6)
+            self.pic.text((left + 4, top + 10), words, f"small name on-{kind}")
+
+    def called(self, i: int, room: float) -> str:
+        """A tensor's name where there is room for it, else its number."""
+        name = self.names[i] if i < len(self.names) else ""
+        return name if name and 6.2 * len(name) <= room else f"t{i}"
+
+    def hover(self, i: int, kind: State, life: Life | None) -> str:
+        name = self.names[i] if i < len(self.names) else ""
+        return (f"{name}: " if name else "") + described(self.bound, i, kind, life)
 
     def conflict(self, wrong: Wrong, floor: float, step: float) -> None:
         """Where two lives meet on the same bytes; the whole row where it is not two lives."""
@@ -177,19 +197,10 @@ class _Drawing:
         if kind not in self.used:
             self.used.append(kind)
 
-    def legend(self, y: float) -> float:
-        self.pic.group("legend")
-        x, most = 4.0, max(self.width, 340.0)
-        for kind, words in LEGEND.items():
-            if kind not in self.used:
-                continue
-            length = 24 + 6.0 * len(words) + 14
-            if x + length > most and x > 4:
-                x, y = 4.0, y + 18
-            if kind in ("peak", "least"):
-                self.pic.line((x, y - 4), (x + 16, y - 4), kind)
-            else:
-                self.pic.rect((x, y - 9, 16, 10), kind, hatch="wrong" if kind == "wrong" else "")
-            self.pic.text((x + 21, y), words, "small")
-            x += length
-        return y
+    def signs(self) -> list[Sign]:
+        """What the signs mean, those alone that are there."""
+        return [
+            Sign(kind, words, "wrong" if kind == "wrong" else "", kind in ("peak", "least"))
+            for kind, words in LEGEND.items()
+            if kind in self.used
+        ]

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..model.records import UNLIMITED
-from .drawing import Element, Picture, titled
+from .drawing import Element, Picture, Sign, legend, titled
 from .memory import Buffers, Chunk, Frame, Lane, Mark
 from .placed import Block, State
 from .units import amount, exact
 
 LEFT, RIGHT, HEAD = 104, 14, 46  #: pixels around the lanes
 LANE, EMPTY, GAP, ROW = 150, 40, 22, 16
-LEAST = 3.0  #: pixels that the smallest chunk has
+LEAST, TENSOR = 3.0, 2.0  #: pixels that the smallest chunk has, and the smallest tensor
 LEGEND: dict[str, str] = {
     "live": "live tensor", "output": "output", "planned": "still to come", "dead": "not needed any more",
     "view": "view", "stale": "of an older generation", "pool": "pools", "other": "other bytes in use",
@@ -72,7 +72,8 @@ class Drawing:
         self.bottom = HEAD + sum(self.lanes) + GAP * len(self.lanes)
         self.width = LEFT + len(frames) * self.column + RIGHT
 
-    def all(self) -> str:
+    def all(self, keyed: bool = True) -> str:
+        """`keyed`: with the legend."""
         self.grounds()
         for n, frame in enumerate(self.frames):
             self.pic.group("operation", step=frame.step)
@@ -85,7 +86,8 @@ class Drawing:
         self.capacities()
         end = self.facts()
         end = self.footer(end)
-        return self.pic.done(max(self.width, 340), self.legend(end) + 8)
+        width = max(self.width, 340.0)
+        return self.pic.done(width, (legend(self.pic, self.signs(), end, width) if keyed else end - 12) + 8)
 
     def x(self, n: int) -> float:
         return LEFT + n * self.column
@@ -191,24 +193,14 @@ class Drawing:
         longest = max((len(short(frame)) for frame in self.frames), default=0)
         return top + 14 + 3.2 * longest + 24
 
-    def legend(self, y: float) -> float:
-        """What the signs mean, those alone that are there. Where it ends."""
-        self.pic.group("legend")
-        x, most = 4.0, max(self.width, 340.0)
-        for kind, words in LEGEND.items():
-            if kind not in self.used:
-                continue
-            length = 24 + 6.0 * len(words) + 14
-            if x + length > most and x > 4:
-                x, y = 4.0, y + ROW + 2
-            hatch = {"dead": "dead", "stale": "dead", "pool": "pool", "other": "other", "wrong": "wrong"}.get(
-                kind, ""
-            )
-            style = "buffer shared" if kind == "shared" else kind
-            self.pic.rect((x, y - 9, 16, 10), style, hatch=hatch)
-            self.pic.text((x + 21, y), words, "small")
-            x += length
-        return y
+    def signs(self) -> list[Sign]:
+        """What the signs mean, those alone that are there."""
+        hatches = {"dead": "dead", "stale": "dead", "pool": "pool", "other": "other", "wrong": "wrong"}
+        return [
+            Sign("buffer shared" if kind == "shared" else kind, words, hatches.get(kind, ""))
+            for kind, words in LEGEND.items()
+            if kind in self.used
+        ]
 
     # -- in a lane ---------------------------------------------------------------------
 
@@ -269,10 +261,12 @@ class Drawing:
         """`at`: x, y of the chunk's floor, width; `step`: pixels a byte."""
         x, y, wide = at
         self.used.add(block.state)
-        high = max(1.5, (block.end - block.begin) * step)
-        top = y - block.end * step
+        high = max(TENSOR, (block.end - block.begin) * step)
+        top = y - max(high, block.end * step)
         if block.state == "view":
-            self.pic.rect((x + wide * 0.7, top + 1, wide * 0.3 - 1, high - 2), "view", block.words)
+            self.pic.rect(
+                (x + wide * 0.7, top + 1, wide * 0.3 - 1, max(TENSOR, high - 2)), "view", block.words
+            )
             return
         hatch = "dead" if block.state in ("dead", "stale") else ""
         self.pic.rect((x, top, wide, high), block.state, block.words, hatch)

@@ -70,12 +70,12 @@ def tab(browser: Any, page_file: Path) -> Iterator[Tab]:
 
 
 def test_every_finding_opens_and_shows_its_picture(tab: Tab) -> None:
-    assert tab.count("details.finding") == len(SHOWN) + 2
+    assert tab.count("details.finding") == len(SHOWN) + 1
     for n in range(1, len(SHOWN) + 1):
         finding = tab.page.locator(f"#finding-{n}")
         assert not finding.locator("svg").first.is_visible()
         finding.locator("> summary").click()
-        drawn = finding.locator("figure svg")
+        drawn = finding.locator(".scroll svg")
         assert drawn.count() >= 2, "both sides"
         for k in range(drawn.count()):
             box = drawn.nth(k).bounding_box()
@@ -118,7 +118,7 @@ def test_the_keyboard(tab: Tab) -> None:
     assert shown.count() == 0 and tab.page.locator("#none").is_visible()
     tab.page.locator("#filter").fill("generation")
     tab.page.locator("#filter").fill("")
-    assert shown.count() == len(SHOWN) + 2
+    assert shown.count() == len(SHOWN) + 1
 
 
 def test_a_link_opens_its_finding(browser: Any, page_file: Path) -> None:
@@ -142,6 +142,24 @@ def test_nothing_scrolls_sideways(browser: Any, page_file: Path, width: int, sch
         paper = tab.page.locator("svg.gcpic").first.evaluate("e => getComputedStyle(e).backgroundColor")
         assert body == paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(13, 17, 23)")
         assert tab.said == []
+
+
+def test_on_a_phone(browser: Any, page_file: Path) -> None:
+    """The legend does not scroll away; a picture whose failure is seen starts at its axis, another at the failure."""
+    with Tab(browser, page_file, viewport={"width": 360, "height": 740}) as tab:
+        tab.open_all()
+        tab.page.wait_for_function(f"document.querySelector('#finding-{len(SHOWN)} .scroll').scrollLeft > 0")
+        first = "e => { const s = e.getBoundingClientRect(); return [...e.querySelectorAll('rect.bad, rect.wrong')]"
+        first += ".map(r => r.getBoundingClientRect()).some(r => r.left >= s.left && r.left < s.right); }"
+        for n in range(1, len(SHOWN) + 1):
+            wide = tab.page.locator(f"#finding-{n} .scroll")
+            for k in range(wide.count()):
+                marked = wide.nth(k).locator("rect.bad, rect.wrong").count()
+                assert wide.nth(k).evaluate(first if marked else "e => e.scrollLeft === 0"), (n, k)
+            keys = tab.page.locator(f"#finding-{n} .key svg")
+            assert n == len(SHOWN) or keys.count(), "of the last there are buffers alone"
+            assert all(x["width"] < 330 for x in (k.bounding_box() for k in keys.all()) if x)
+        assert tab.count(".scroll g.legend") == 0 and tab.width() == 0
 
 
 def test_on_paper(browser: Any, short_page: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from gallocheck.model.records import BufferType, Kind, Op, Trouble
+from gallocheck.model.records import BufferType, Flag, Graph, Kind, Op, Setup, Tensor, Trace, Trouble
 from gallocheck.report.charts import chart, curves, rates, seconds, short
 from gallocheck.report.drawing import STYLE, Picture, clean
 from gallocheck.report.memory import Mark, frames, modelled
@@ -146,6 +146,38 @@ def test_a_plan_as_lives() -> None:
     classes = {x.get("class") for x in root.iter("line")}
     assert {"peak", "least"} <= classes and not rects(root, "wrong")
     assert rects(root, "view")
+
+
+def test_a_plan_with_names() -> None:
+    """A name stands where there is room for it, and in every hover text."""
+    run = modelled(TRACE)
+    places, asked = run.steps[2].places, run.steps[2].obs.asked
+    assert places is not None
+    bound, names = Bound(0, CHAIN, 0, places, (0,), 1), ("inp", "x" * 90, *(f"n{i}" for i in range(9)))
+    root = parsed(plan_picture(bound, TRACE.setup, asked, names=names[: len(CHAIN.tensors)]))
+    written = [x.text for x in root.iter("text")]
+    assert "inp" in written and "t1" in written and "t0" not in written and "x" * 90 not in written
+    assert any(t.startswith(f"{'x' * 90}: t1 of graph 0") for t in titles(root))
+
+
+def test_small_tensors_are_seen() -> None:
+    """One byte beside a million: two pixels, above the floor."""
+    graph = Graph((Tensor(1, (), Flag.LEAF | Flag.INPUT), Tensor(1_000_000, (0,), Flag.OUTPUT)))
+    trace = Trace(
+        Setup((BufferType(16),), ((0,),)), (graph,), (Op(Kind.NEW), Op(Kind.RESERVE), Op(Kind.ALLOC))
+    )
+    run = modelled(trace)
+    places = run.steps[2].places
+    assert places is not None
+    drawn = plan_picture(Bound(0, graph, 0, places, (0,), 1), trace.setup, run.steps[2].obs.asked)
+    for root, kinds in (
+        (parsed(drawn), ("live",)),
+        (parsed(over_time(frames(trace, run))), ("live", "planned")),
+    ):
+        small = [
+            r for kind in kinds for r in rects(root, kind) if (r.findtext("title") or "").startswith("t0 ")
+        ]
+        assert small and min(map(height, small)) == 2
 
 
 def test_a_plan_that_conflicts() -> None:

@@ -116,6 +116,13 @@ def test_all_pictures_in_one_file(stories: dict[int, Story]) -> None:
     tops = [float(e.get("y") or 0) for e in inner]
     ends = [y + float(e.get("height") or 0) for y, e in zip(tops, inner, strict=True)]
     assert all(end <= top for end, top in zip(ends, tops[1:], strict=False)), "none covers another"
+    room = float(root.get("width") or 0)
+    titles = [
+        e.text or "" for e in root.find("g") or root if e.tag.endswith("text") and e.get("class") == "head"
+    ]
+    assert len(titles) > len(inner) and all(12 + 7.2 * len(t) <= room for t in titles), (
+        "long ones are wrapped"
+    )
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
 
