@@ -54,7 +54,10 @@ HOW: list[tuple[str, Here | str]] = [
     (r"python -m gallocheck.fuzz.canary \d+", "tests/defects/test_canary.py"),
     (r"pip install atheris && .*", "tests/guidance/test_target.py"),
     (r"pip install hypofuzz && .*", "tests/guidance/test_whole_check.py"),
-    (r"pip install (gallocheck|'gallocheck\[cluster\]')", "tests/packaging/test_contents.py"),
+    (
+        r"pip install (~/src/gallocheck|PATH_OF_GALLOCHECK|'PATH_OF_GALLOCHECK\[cluster\]')",
+        "tests/packaging/test_contents.py",
+    ),
     (r"make gpu-check", "tests/native/test_card.py"),
     (r"make docs", "tests/docs/test_site.py"),
     (r"make (check|test|bench|screenshots)", "Makefile"),

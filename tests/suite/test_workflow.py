@@ -54,7 +54,8 @@ def test_it_is_a_workflow() -> None:
 def test_a_change_with_a_fault_is_red(checkouts: Path) -> None:
     """The pull request's command, cut short: the fault is new, and the page can be made."""
     install, change, as_it_is, page = commands()
-    assert re.fullmatch(r"python -m pip install gallocheck pytest-xdist", install)
+    assert install == 'python -m pip install "$GALLOCHECK" pytest-xdist'
+    assert workflow()["env"]["GALLOCHECK"].startswith("git+https://")
     assert as_it_is == change.replace("before", "pinned")
     command = shlex.split(change)
     assert command[:3] == ["pytest", "--pyargs", "gallocheck.suite"]
