@@ -205,8 +205,8 @@ class Checker:
         self.at = len(run.steps)
         if run.death is None:
             if run.leaked:
-                yield Verdict("broken", "G5", f"{run.leaked} bytes stay in use, or reserved, after all was freed",
-                              self.at, "close")  # fmt: skip
+                what = f"{run.leaked} bytes stay in use, or reserved, or so many captured graphs, after all was freed"
+                yield Verdict("broken", "G5", what, self.at, "close")
             return
         how = deaths.describe(run.death)
         if run.death.op is None or self.at >= len(self.trace.ops):

@@ -50,7 +50,7 @@ class _Weaver:
     def weave(self, ops: tuple[Op, ...]) -> Iterator[Op]:
         rest = list(ops)
         while rest:
-            op = rest.pop(0)
+            op = self.small(rest.pop(0))
             yield op
             self.note(op)
             if op.kind == Kind.ALLOC and op.alloc in self.alive and self.draw.boolean(0.5):
@@ -63,6 +63,12 @@ class _Weaver:
             yield from (Op(Kind.LAUNCH, n) for n in last)
             yield self.trim()
         yield from (Op(Kind.LAUNCH, n) for n in last)
+
+    def small(self, op: Op) -> Op:
+        """A scheduler is made for few tensors, at times: it comes to be larger while its graph is captured (Q1)."""
+        if op.kind != Kind.NEW or not has(op.flags, OpFlag.BY_SCHED) or not self.draw.boolean(0.5):
+            return op
+        return replace(op, value=max(1, min(len(g.tensors) for g in self.graphs)))
 
     def note(self, op: Op) -> None:
         if op.kind == Kind.NEW:
@@ -92,7 +98,7 @@ class _Weaver:
             yield from self.meanwhile(n)
         for _ in range(draw.choice((0, 0, 1, 2))):
             if rest:
-                op = rest.pop(0)
+                op = self.small(rest.pop(0))
                 self.note(op)
                 yield op
         yield Op(Kind.CAPTURE_END, n)
@@ -145,6 +151,8 @@ class _Weaver:
             n = draw.choice(self.captured)
             if draw.boolean(0.3):  # Q1: what it uses is replaced, mostly
                 yield from self.outgrown(n)
+            elif draw.boolean(0.25):
+                yield from self.anew(n)
             yield self.launch(n)
         if draw.boolean(0.08):
             yield self.trim()
@@ -168,6 +176,17 @@ class _Weaver:
             yield from (Op(Kind.RESERVE, m, graph=graph) for m in sorted(self.alive))
         if draw.boolean(0.5):
             yield Op(Kind.ALLOC, n, graph=graph)
+
+    def anew(self, n: int) -> Iterator[Op]:
+        """Its scheduler comes to be larger, or it is remade: its work may be in flight, a graph may be bound."""
+        draw = self.draw
+        longest = max(range(len(self.graphs)), key=lambda g: len(self.graphs[g].tensors))
+        if draw.boolean(0.3):
+            yield Op(Kind.LAUNCH, n, flags=OpFlag.ASYNC)
+        kind = draw.choice((Kind.RESERVE, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE, Kind.REMAKE))
+        if kind == Kind.COMPUTE:  # of nothing bound
+            yield Op(Kind.RESET, n)
+        yield Op(kind, n, graph=0 if kind == Kind.REMAKE else longest)
 
     def largest(self) -> int:
         return max(range(len(self.graphs)), key=lambda g: sum(t.alloc_size for t in self.graphs[g].tensors))

@@ -45,6 +45,7 @@ class _One:
     blocks: list[Block] = field(default_factory=list)
     unsure: bool = False  # legacy: which blocks it keeps is not known
     unserved: bool = False  # a computation on its stream was refused since it was last seen
+    sizes: dict[int, int] = field(default_factory=dict)  # legacy: bytes of its blocks, by address
     lost: bool = False  # how much of the device's pool memory it has is not known
 
 
@@ -82,6 +83,7 @@ class Books:
         return self.judged[0]
 
     def step(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
+        self.went(seen.obs)
         yield from sorted(self.judged[1], key=lambda found: ORDER.index(found[0]))
         if self.drives(op):
             self.note(op, seen.obs)
@@ -97,6 +99,7 @@ class Books:
         if op.kind == Kind.NEW and obs.status == Status.DONE:
             self.by_sched -= {op.alloc}
             self.by_sched |= {op.alloc} if has(op.flags, OpFlag.BY_SCHED) else set()
+        self.went(obs)
         self.scratch(op, obs)
         self.used, self.pooled = obs.used, obs.pooled
         yield from ()
@@ -108,7 +111,7 @@ class Books:
         obs = seen.obs
         asked = self.asked(op, obs)
         if asked is None:
-            return Counter(), []
+            return self.whole(op, obs)
         ask, out = asked
         history = tuple(one.pool.out for one in self.known), tuple(one.unserved for one in self.known)
         before = Seen(self.settled(), self.pooled, self.used, self.cap, self.room, *history)
@@ -123,6 +126,18 @@ class Books:
         if obs.trouble & Trouble.BAD_POOL:
             broken.append(("V2", "a block does not hold what was written to it"))
         return Counter({c: int(n > 0) for c, n in tally.items()}), broken
+
+    def whole(self, op: Op, obs: Observation) -> tuple[Counter[str], Found]:
+        """V2, where which blocks a legacy pool keeps is not known: one that it hands out again has the bytes it had."""
+        again = op.kind == Kind.POOL_ALLOC and obs.status == Status.DONE and obs.allocations == 0
+        if self.model.vmm or not (self.there and again) or self.setup.types[op.other].meta:
+            return Counter(), []
+        one = self.known[self.named(op)]
+        had = one.sizes.get(obs.address)
+        if had is None:
+            return Counter(), []
+        whole = self.size_of(one, obs) == had
+        return Counter(V2=1), [] if whole else [("V2", "a kept block is not handed out whole")]
 
     def asked(self, op: Op, obs: Observation) -> tuple[PoolOp, Out] | None:
         """The operation and its result, as the rules know them; None where they say nothing of it."""
@@ -210,12 +225,20 @@ class Books:
             seen = op.kind in POOL_OPS and p == self.named(op) and obs.status != Status.MISUSE
             if seen and op.kind == Kind.POOL_ALLOC and obs.status == Status.DONE:
                 one.blocks.append((obs.address, self.size_of(one, obs)))
+                one.sizes[obs.address] = self.size_of(one, obs)
             if seen and op.kind == Kind.POOL_FREE and op.value < len(one.blocks):
                 del one.blocks[-1 - op.value]
             one.lost &= not seen
             one.unserved &= not (seen or (trimmed and pools[p].mapped == 0))
             one.unsure &= not (trimmed and pools[p].mapped == 0)
             one.pool = pools[p]
+
+    def went(self, obs: Observation) -> None:
+        """Where a device's pools have less than before, a block's address may come to be another's."""
+        for p, one in enumerate(self.known):
+            k = self.model.device(p)
+            if obs.pooled and self.pooled and obs.pooled[k] < self.pooled[k]:
+                one.sizes.clear()
 
     def scratch(self, op: Op, obs: Observation) -> None:
         """A computation may have made its stream's pools larger, and legacy pools used their blocks in another order."""

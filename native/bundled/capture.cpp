@@ -92,7 +92,7 @@ int32_t end(gc_session & s, const gallocr & a, int n) {
     record r;
     std::swap(r, s.captures->taking);
     if (!r.flights.empty()) {
-        drop(s, n);
+        if (!GC_PLANTED(OUTLIVES_ITS_SUCCESSOR)) drop(s, n);
         must(api_of(s).graph_instantiate(&r.exec, taken, 0));
         r.generation = a.generation;
         record_of(s, n) = r;

@@ -69,6 +69,7 @@ class legacy_pool : public pool {
         }
         if (best == kept_.end() || GC_PLANTED(NEVER_REUSES)) return false;
         b = *best;
+        if (GC_PLANTED(KEPT_BLOCK_IS_CUT)) b.size = need;
         kept_.erase(best);
         lend(b);
         return true;

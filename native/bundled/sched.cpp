@@ -254,7 +254,7 @@ bool sched_too_small(const gc_session & s, int n, uint64_t tensors) {
 void sched_larger(gc_session & s, int n, uint64_t tensors, findings & f) {
     gallocr & a = *s.allocs[n];
     add(f, sched_wait_shared(s, n));
-    forget_captured(s, n);
+    if (!GC_PLANTED(LARGER_KEEPS_CAPTURED)) forget_captured(s, n);
     if (can_be_remade(a)) {
         remake(a);
         gallocr * borrower = a.in->role[BORROWER];

@@ -296,6 +296,7 @@ GC_EXPORT uint64_t gc_close(gc_session * s) {
         left += gc::machine::used(s->world, int(t));
     }
     left += gc::machine::reserved(s->world);
+    left += gc::machine::graphs(s->world);
     gc::machine::close(s->world);
     delete s;
     return left;

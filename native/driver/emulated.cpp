@@ -159,6 +159,11 @@ uint64_t reserved(world * w) {
     return bytes;
 }
 
+uint64_t graphs_left(world * w) {
+    const locked lock(w->mutex);
+    return w->graphs.size() + w->execs.size();
+}
+
 uint64_t most(const world * w) {
     return w->on->most;
 }

@@ -68,6 +68,7 @@ uint64_t allocations(world * w); // tried since start_operation
 uint64_t hazards(world * w);     // times that memory was freed or unmapped under queued work since then
 uint64_t used(world * w, int device);
 uint64_t reserved(world * w); // bytes of address ranges that were not given back, on all devices
+uint64_t graphs_left(world * w); // graphs, and what was instantiated of them, that were not destroyed
 uint64_t page(); // the host's page
 uint64_t most(const world * w); // of a range, the bytes that can be touched
 

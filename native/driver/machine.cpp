@@ -187,6 +187,10 @@ uint64_t reserved(world * w) {
     return emulated::reserved(w->account);
 }
 
+uint64_t graphs(world * w) {
+    return emulated::graphs_left(w->account);
+}
+
 uint64_t most(const world * w) {
     return emulated::most(w->account);
 }

@@ -302,7 +302,8 @@ const char * gc_describe(void);
 /* NULL where the setup makes no sense. */
 gc_session * gc_open(const gc_setup * setup);
 /* Frees every allocator and pool, then returns the device bytes still in use and, where the subject knows
-   them, the bytes of address ranges still reserved (G5: 0). */
+   them, the bytes of address ranges still reserved and the number of captured graphs that the driver
+   still has (G5: 0). */
 uint64_t     gc_close(gc_session * s);
 /* The graph's number in the session, or -1 where the tensors make no sense. */
 int32_t      gc_define(gc_session * s, const gc_tensor * tensors, uint32_t n);
