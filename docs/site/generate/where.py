@@ -42,7 +42,8 @@ def capabilities(c: Clause) -> str:
     """The fewest capabilities that make a clause apply, alternatives joined by 'or'."""
     alone = [cap for cap in Cap if applies(c.id, cap)]
     if alone:
-        return " or ".join(f"`{declared(cap)}`" for cap in alone)
+        lacks = "" if applies(c.id, alone[0] | Cap.NO_MEASURE) else f", and not `{declared(Cap.NO_MEASURE)}`"
+        return " or ".join(f"`{declared(cap)}`" for cap in alone) + lacks
     pairs = [a | b for a in Cap for b in Cap if a < b and applies(c.id, a | b)]
     if not pairs:
         raise ValueError(f"no two capabilities make {c.id} apply")
