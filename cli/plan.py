@@ -14,14 +14,15 @@ from ..fuzz.dump.figures import Figure, figures
 from ..fuzz.dump.found import Plan, Verdicts
 from ..fuzz.dump.judge import CLAUSES, judge
 from ..fuzz.dump.lines import Dump, DumpError, read
-from ..fuzz.replay import check_writable
 from ..model.records import Setup
 from ..native.tree_build import HERE
+from ..report.files import write
 from ..report.placed import Bound
 from ..report.plans import plan_picture
 from ..report.units import amount
 from ..spec.clauses import clause
 from ..spec.optimum import lower_bound
+from .replay import check_picture
 
 SHOWN = 20  #: findings, and plans, that are printed
 
@@ -33,9 +34,9 @@ def run(console: Console, file: Path | None, hook: bool, plot: Path | None, as_j
         return 0
     if file is None:
         raise DumpError("Name the file that the hook wrote, or --hook for the folder that has the hook.")
-    dump = read(file)
     if plot is not None:
-        check_writable(plot.parent)
+        check_picture(plot)
+    dump = read(file)
     verdicts = judge(dump)
     rows = figures(verdicts)
     if as_json:
@@ -100,7 +101,10 @@ def show(console: Console, dump: Dump, verdicts: Verdicts, rows: list[Figure]) -
     for text in verdicts.unclear[:SHOWN]:
         console.print(f"not judged: {text}", markup=False)
     if not sum(verdicts.exercised.values()):
-        console.print("nothing could be judged: the program bound no graph while the hook looked")
+        why = "the program bound no graph while the hook looked"
+        if verdicts.binds:
+            why = f"of {verdicts.binds} binds none could be judged"
+        console.print(f"nothing could be judged: {why}")
 
 
 def sizes(console: Console, rows: list[Figure]) -> None:
@@ -128,13 +132,14 @@ def draw(console: Console, verdicts: Verdicts, path: Path, quiet: bool) -> None:
     """The plan of the first finding that has one, else the plan that needs most."""
     chosen = choose(verdicts)
     if chosen is None:
-        console.print(f"{path} is not drawn: no graph was bound", markup=False)
+        if not quiet:
+            console.print(f"{path} is not drawn: there is no plan to draw", markup=False)
         return
     view = chosen.view
     setup = Setup(tuple(view.types), (tuple(view.slots),))
     bound = Bound(chosen.allocator, view.graph, chosen.number, tuple(view.places), tuple(view.slots), 0)
     least = lower_bound(view.types, view.slots, view.graph)
-    path.write_text(plan_picture(bound, setup, view.real, least=least, names=chosen.names), encoding="utf-8")
+    write(plan_picture(bound, setup, view.real, least=least, names=chosen.names), path.parent, path.name)
     if not quiet:
         console.print(
             f"picture   {path}: graph {chosen.number} as it was bound at line {chosen.line}", markup=False

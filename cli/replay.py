@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -57,8 +58,11 @@ def check_picture(file: Path) -> None:
     """A picture must have a place, and be of the one kind that there is. Raises RecordError."""
     if file.suffix.lower() != ".svg":
         raise RecordError(f"--plot {file} is no SVG file: name one that ends in .svg.")
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise RecordError(f"--plot {file} cannot be written there: name a file in a folder that is there.")
+    folder = file.absolute().parent
+    if file.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise RecordError(
+            f"--plot {file} cannot be written there: name a file in a folder that is there and can be written to."
+        )
 
 
 def pictured(console: Console, judge: Judge, saved: Replay, plot: Path | None, step: bool) -> int:

@@ -131,15 +131,8 @@ def overlaps(
     """(a, b, step) of tensors that share bytes while both need them: as spec.placement.conflicts judges it."""
     none: Sequence[Sequence[int]] = [()] * len(setup.types)
     seen = placement.Seen(setup.types, slots, graph, places, none, none)
-    roots = placement.placed_roots(seen)
-    order = sorted(roots, key=lambda i: (roots[i].start, i))
-    found = []
-    for k, a in enumerate(order):
-        for b in order[k + 1 :]:
-            both = placement.share_bytes(seen, a, b) and placement.overlap_in_time(roots[a], roots[b])
-            if both and placement.blame(seen, a, roots[a], b, roots[b]):
-                found.append((a, b, max(roots[a].start, roots[b].start)))
-    return tuple(found)
+    alive = lives(graph)
+    return tuple((a, b, max(alive[a].start, alive[b].start)) for a, b, _ in placement.clashes(seen))
 
 
 def conflicting(bound: Bound, setup: Setup, asked: Sequence[Sequence[int]]) -> Iterator[tuple[Wrong, int]]:

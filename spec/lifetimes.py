@@ -22,6 +22,11 @@ class Life:
     end: int
     direct: int
 
+    @property
+    def pinned(self) -> bool:
+        """Whether it is an output, or shown by a view that is one (P5)."""
+        return self.end == FOREVER
+
 
 @lru_cache(maxsize=1024)
 def lives(graph: Graph) -> dict[int, Life]:
@@ -41,16 +46,22 @@ def lives(graph: Graph) -> dict[int, Life]:
             last[family[s]] = i
             if family[s] == s:
                 direct[s] = i
+    pinned = {root for i, t in enumerate(tensors) if t.output and t.size > 0 for root in (i, t.view_src)}
     out = {}
     for i, t in enumerate(tensors):
         if t.view or t.prealloc:
             continue
         start = -1 if t.input else first.get(i, i) if t.leaf else i
-        end = FOREVER if output_pinned(graph, i) else max(start, last.get(i, start))
+        end = FOREVER if i in pinned else max(start, last.get(i, start))
         out[i] = Life(start, end, direct.get(i, -1))
     return out
 
 
-def output_pinned(graph: Graph, root: int) -> bool:
-    """Whether a root is an output or shown by a view that is one (P5)."""
-    return any(t.output and t.size > 0 and root in (i, t.view_src) for i, t in enumerate(graph.tensors))
+@lru_cache(maxsize=1024)
+def first_reads(graph: Graph) -> dict[int, int]:
+    """The first step that reads each tensor itself; those that nobody reads are left out."""
+    first: dict[int, int] = {}
+    for i, t in enumerate(graph.tensors):
+        for s in t.src:
+            first.setdefault(s, i)
+    return first

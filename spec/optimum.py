@@ -18,7 +18,7 @@ import z3
 
 from ..model.planner import round_up
 from ..model.records import BufferType, Graph
-from .lifetimes import Life, lives, output_pinned
+from .lifetimes import Life, lives
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def _reusable(graph: Graph, alive: dict[int, Life], i: int, unit: int) -> Iterat
         t = graph.tensors[s]
         root = t.view_src if t.view else s
         alike = t.layout == node.layout and t.view_offs % unit == 0
-        if alike and root in alive and alive[root].end == alive[i].start and not output_pinned(graph, root):
+        if alike and root in alive and alive[root].end == alive[i].start and not alive[root].pinned:
             yield root, t.view_offs if t.view else 0
 
 
@@ -67,9 +67,15 @@ def lower_bound(types: Sequence[BufferType], slots: Sequence[int], graph: Graph)
 
 def _largest_set(all_: list[Piece]) -> int:
     by_tensor = {p.tensor: p for p in all_}
-    most = 0
-    for step in {p.life.start for p in all_}:
-        live = sum(p.size for p in all_ if p.life.start <= step <= p.life.end)
+    most = live = 0
+    by_start = sorted(all_, key=lambda p: p.life.start)
+    by_end = sorted(all_, key=lambda p: p.life.end)
+    begun = ended = 0
+    for step in sorted({p.life.start for p in all_}):
+        while begun < len(by_start) and by_start[begun].life.start <= step:
+            live, begun = live + by_start[begun].size, begun + 1
+        while ended < len(by_end) and by_end[ended].life.end < step:
+            live, ended = live - by_end[ended].size, ended + 1
         starting = by_tensor.get(step)
         spared = (
             [_common(starting, by_tensor[root], offset) for root, offset in starting.over] if starting else []

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from ..model.planner import round_up
 from ..model.records import MAX_CHUNKS, BufferType, Graph, Place
-from .lifetimes import FOREVER, Life, lives, output_pinned
+from .lifetimes import FOREVER, Life, first_reads, lives
+from .meeting import meetings, pairs_alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +66,17 @@ def exercised(seen: Seen) -> Counter[str]:
     tensors = seen.graph.tensors
     alive = lives(seen.graph)
     placed = [i for i in alive if tensors[i].alloc_size and known(seen, i)]
-    n["P1"] = sum(1 for a in placed for b in placed if a < b and overlap_in_time(alive[a], alive[b]))
+    n["P1"] = pairs_alive([alive[i] for i in placed])
     n["P2"] = sum(seen.types[seen.places[i].type].alignment > 1 for i in placed)
     n["P3"] = n["P11"] = len(placed)
     for kind, chunks in zip(seen.types, seen.chunks, strict=True):
         n["P4"] += len(chunks) > 1 or any(size >= kind.max_size for size in chunks)
-    n["P5"] = sum(life.end == FOREVER and any(b > a for b in placed) for a, life in alive.items())
+    n["P5"] = sum(life.pinned and a < max(placed, default=-1) for a, life in alive.items())
     n["P6"] = sum(tensors[i].input for i in placed) - 1 if any(tensors[i].input for i in placed) else 0
     n["P7"] = sum(t.view for t in tensors)
     n["P8"] = sum(t.inplace and any(s in alive for s in t.src) for t in tensors)
     n["P14"] = sum(t.prealloc for t in tensors)
     return n
-
-
-def overlap_in_time(a: Life, b: Life) -> bool:
-    return a.start <= b.end and b.start <= a.end
 
 
 def placed_roots(seen: Seen) -> dict[int, Life]:
@@ -129,20 +126,20 @@ def alignment(seen: Seen) -> Iterator[Broken]:
             yield Broken("P2", f"tensor {i} is at {spot(place)}, no multiple of the alignment {unit}")
 
 
+def clashes(seen: Seen) -> Iterator[tuple[int, int, str]]:
+    """(a, b, clause) of tensors that share bytes while both must hold theirs: the later one, b, breaks the clause."""
+    roots = placed_roots(seen)
+    for a, b in meetings(seen.places, seen.graph.tensors, roots):
+        clause = blame(seen, a, roots[a], b, roots[b])
+        if clause:
+            yield a, b, clause
+
+
 def conflicts(seen: Seen) -> Iterator[Broken]:
     """Pairs of tensors that share bytes while both must hold theirs."""
-    roots = placed_roots(seen)
-    order = sorted(roots, key=lambda i: (roots[i].start, i))
-    for k, a in enumerate(order):
-        for b in order[k + 1 :]:
-            if share_bytes(seen, a, b) and overlap_in_time(roots[a], roots[b]):
-                clause = blame(seen, a, roots[a], b, roots[b])
-                if clause:
-                    yield Broken(
-                        clause,
-                        f"tensor {b} at {spot(seen.places[b])} overlaps tensor {a} at"
-                        f" {spot(seen.places[a])}{over(seen, clause, a, roots[a], b)}",
-                    )
+    for a, b, clause in clashes(seen):
+        where = f"tensor {b} at {spot(seen.places[b])} overlaps tensor {a} at {spot(seen.places[a])}"
+        yield Broken(clause, f"{where}{over(seen, clause, a, lives(seen.graph)[a], b)}")
 
 
 def over(seen: Seen, clause: str, a: int, life: Life, b: int) -> str:
@@ -150,7 +147,7 @@ def over(seen: Seen, clause: str, a: int, life: Life, b: int) -> str:
     if clause != "P8":
         return f", which is needed {until(life)}"
     words = f": tensor {b} reads tensor {a} and was put over it, but"
-    if output_pinned(seen.graph, a):
+    if life.pinned:
         return f"{words} tensor {a} is needed {until(life)}"
     if life.end > b:
         return f"{words} tensor {a} has another reader, tensor {life.end}"
@@ -158,45 +155,35 @@ def over(seen: Seen, clause: str, a: int, life: Life, b: int) -> str:
     return f"{words} it may not work in place{layout}"
 
 
-def share_bytes(seen: Seen, a: int, b: int) -> bool:
-    p, q = seen.places[a], seen.places[b]
-    size_a, size_b = (seen.graph.tensors[i].alloc_size for i in (a, b))
-    same = (p.type, p.chunk) == (q.type, q.chunk)
-    return same and p.offset < q.offset + size_b and q.offset < p.offset + size_a
-
-
 def blame(seen: Seen, a: int, life_a: Life, b: int, life_b: Life) -> str:
     """The clause that `b` breaks by sharing bytes with the earlier `a`; '' where it may."""
     ta, tb = seen.graph.tensors[a], seen.graph.tensors[b]
     if ta.input and tb.input:
         return "P6"
-    if ta.input and not tb.leaf and life_b.end < first_read(seen.graph, a):
+    if ta.input and not tb.leaf and life_b.end < first_reads(seen.graph).get(a, FOREVER):
         return "P6"
     taken = [s for s in tb.src if (s == a or seen.graph.tensors[s].view_src == a)]
     same_place = [s for s in taken if seen.places[s] == seen.places[b]]
     if same_place:  # b writes over what it reads: in place
-        ok = life_a.end == life_b.start and tb.inplace and not output_pinned(seen.graph, a)
+        ok = life_a.end == life_b.start and tb.inplace and not life_a.pinned
         layout = any(seen.graph.tensors[s].layout == tb.layout for s in same_place)
         return "" if ok and layout else "P8"
-    if output_pinned(seen.graph, a):
+    if life_a.pinned:
         return "P5"
     if life_a.direct < life_b.start <= life_a.end:
         return "P7"
     return "P1"
 
 
-def first_read(graph: Graph, root: int) -> int:
-    return next((i for i, t in enumerate(graph.tensors) if root in t.src), FOREVER)
-
-
 def inside(seen: Seen) -> Iterator[Broken]:
     """P3 for tensors in chunks and chunks in buffers."""
+    short = [understated(seen, kind) for kind in range(len(seen.types))]
     for i in placed_roots(seen):
         place, size = seen.places[i], seen.graph.tensors[i].alloc_size
         real = seen.real[place.type]
         have = real[place.chunk] if 0 <= place.chunk < len(real) else 0
         if place.offset + size > have:
-            clause = "P11" if understated(seen, place.type) else "P3"
+            clause = "P11" if short[place.type] else "P3"
             end = place.offset + size
             yield Broken(clause, f"tensor {i} ends at {end} in a chunk of {have} bytes ({spot(place)})")
 
@@ -215,8 +202,9 @@ def ends(seen: Seen, kind: int) -> dict[int, tuple[int, int]]:
 
 def understated(seen: Seen, kind: int) -> bool:
     """Whether the subject's own requirement is below what its plan needs (else the buffer is at fault)."""
-    need = sum(raw for raw, _ in ends(seen, kind).values())
-    return seen.measured is not None and seen.measured[kind] < need
+    if seen.measured is None:
+        return False
+    return seen.measured[kind] < sum(raw for raw, _ in ends(seen, kind).values())
 
 
 def requirements(seen: Seen) -> Iterator[Broken]:
@@ -234,20 +222,16 @@ def requirements(seen: Seen) -> Iterator[Broken]:
 
 def chunk_sizes(seen: Seen) -> Iterator[Broken]:
     """P4: no chunk above the largest buffer, but for one tensor that is larger, or the 16th chunk."""
+    sizes: dict[tuple[int, int], int] = {}  # of the largest tensor, by type and chunk
+    for i in placed_roots(seen):
+        at, size = (seen.places[i].type, seen.places[i].chunk), seen.graph.tensors[i].alloc_size
+        sizes[at] = max(sizes.get(at, 0), round_up(size, seen.types[at[0]].alignment))
     for kind, buffer_type in enumerate(seen.types):
         last = MAX_CHUNKS - 1
         if seen.compact and any(not t.size for t in seen.graph.tensors):
             last = min(last, len(seen.chunks[kind]) - 1)
         for c, size in enumerate(seen.chunks[kind]):
-            largest = max(
-                (
-                    round_up(seen.graph.tensors[i].alloc_size, buffer_type.alignment)
-                    for i in placed_roots(seen)
-                    if (seen.places[i].type, seen.places[i].chunk) == (kind, c)
-                ),
-                default=0,
-            )
-            if size > max(buffer_type.max_size, largest) and c < last:
+            if size > max(buffer_type.max_size, sizes.get((kind, c), 0)) and c < last:
                 yield Broken(
                     "P4",
                     f"chunk {c} of type {kind} has {size} bytes; the largest buffer is {buffer_type.max_size}",

@@ -48,10 +48,12 @@ class Verdicts:
     unclear: list[str] = field(default_factory=list)
     binds: int = 0
     computes: int = 0
+    _known: dict[tuple[str, str], Finding] = field(default_factory=dict)
 
     def add(self, clause: str, message: str, line: int, graph: int = -1) -> None:
-        for f in self.findings:
-            if (f.clause, f.message) == (clause, message):
-                f.count += 1
-                return
-        self.findings.append(Finding(clause, message, line, graph))
+        known = self._known.get((clause, message))
+        if known is not None:
+            known.count += 1
+            return
+        self._known[clause, message] = Finding(clause, message, line, graph)
+        self.findings.append(self._known[clause, message])

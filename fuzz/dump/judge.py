@@ -23,7 +23,7 @@ from .translate import (
     named,
     places,
     records,
-    root_of,
+    roots_of,
     same,
     seen,
     some,
@@ -227,10 +227,11 @@ class Reader:
         self, graph: lines.Graph, spots: Sequence[lines.Spot], before: dict[int, tuple[int, int]]
     ) -> str:
         """Tensors that were put into memory that does not exist any more; '' where there are none."""
+        roots = roots_of(graph)
         lost = [
             i
             for i, (b, _, size) in enumerate(spots)
-            if root_of(graph, i)[0] not in before
+            if roots[i][0] not in before
             and size
             and (b == lines.GONE or (b >= 0 and not self.books.alive(b)))
         ]
@@ -264,9 +265,8 @@ class Reader:
         before: dict[int, tuple[int, int]],
     ) -> Chunks:
         """Its own buffers, then those of other allocators that it shares (R)."""
-        used = dict.fromkeys(
-            s[0] for i, s in enumerate(spots) if s[0] >= 0 and root_of(graph, i)[0] not in before
-        )
+        roots = roots_of(graph)
+        used = dict.fromkeys(s[0] for i, s in enumerate(spots) if s[0] >= 0 and roots[i][0] not in before)
         others = [b for b in map(self.books.buffers.__getitem__, used) if b.allocator != a.number]
         types = a.types or tuple(self.books.buffers[b].type for b in used)
         types = tuple(dict.fromkeys(types))
@@ -319,9 +319,9 @@ class Reader:
         if then is None or [b for b, _, _ in then] != [b for b, _, _ in line.places]:
             return  # in another buffer: it was asked for there, which is not seen of leafs
         self.out.exercised["P9"] += 1
-        given = {i for i, _, _ in line.before}
+        given, roots = {i for i, _, _ in line.before}, roots_of(graph)
         for i, (now, old) in enumerate(zip(line.places, then, strict=True)):
-            if now[1] != old[1] and now[0] >= 0 and now[2] and root_of(graph, i)[0] not in given:
+            if now[1] != old[1] and now[0] >= 0 and now[2] and roots[i][0] not in given:
                 words = f"{describe(graph, i)} is at offset {now[1]}; the same plan put it at {old[1]}"
                 self.out.add("P9", f"graph {line.graph}: {words}", at, line.graph)
                 return

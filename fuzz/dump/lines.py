@@ -10,6 +10,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from ..printable import printable
+
 VERSION = 1
 MOST_LINE = 256 << 20  #: bytes of a line; a longer one is no dump
 FORMAT = "gallocheck plan"
@@ -206,7 +208,7 @@ def _decoded(path: Path, number: int, raw: bytes) -> Line:
     except msgspec.DecodeError as e:  # ValidationError is one
         _other(path, number)
         what = "is no dump of gallocheck's hook" if number == 1 else "is damaged"
-        raise DumpError(f"{path} {what}: line {number}: {e}.") from None
+        raise DumpError(f"{path} {what}: line {number}: {printable(str(e))}.") from None
     except (UnicodeDecodeError, RecursionError):
         raise DumpError(f"{path} is damaged: line {number} is no text.") from None
     if isinstance(line, Start) and (line.format != FORMAT or line.version != VERSION):
@@ -214,6 +216,7 @@ def _decoded(path: Path, number: int, raw: bytes) -> Line:
             f"{path} has format {line.format!r} of version {line.version}; this gallocheck reads {FORMAT!r} of"
             f" version {VERSION}: take the hook that came with it."
         )
+    _shown(line)
     return line
 
 
@@ -234,48 +237,29 @@ def _checked(path: Path, lines: list[tuple[int, Line]], cut: bool) -> Dump:
     """What refers to something must find it; else a later step would trip over it."""
     if not lines or not isinstance(lines[0][1], Start):
         raise DumpError(f"{path} is no dump of gallocheck's hook: it does not start with its first line.")
-    known: dict[str, set[int]] = {}
-    sizes: dict[int, int] = {}
+    from .faults import Told  # only here: it speaks of the lines above
+
+    told = Told()
     for number, line in lines:
         if isinstance(line, Start):
-            known, sizes = {"type": set(), "buffer": set(), "allocator": set(), "graph": set()}, {}
+            told = Told()
             continue
-        fault = next(_faults(line, known, sizes), None)
+        fault = next(told.faults(number, line), None)
         if fault:
             raise DumpError(f"{path} is damaged: line {number}: {fault}.")
+        told.note_freed(number, line)
     return Dump(str(path), tuple(lines), cut)
 
 
-def _faults(line: Line, known: dict[str, set[int]], sizes: dict[int, int]) -> Iterator[str]:
-    for kind, own in (("type", Type), ("buffer", Buffer), ("allocator", Allocator), ("graph", Graph)):
-        number = getattr(line, kind, None)
-        if isinstance(line, own):
-            known[kind].add(getattr(line, kind))
-        elif number is not None and not (kind == "allocator" and number == -1) and number not in known[kind]:
-            yield f"{kind} {number} was not told of before"
-    if isinstance(line, Allocator) and not set(line.types) <= known["type"]:
-        yield "a type was not told of before"
-    if isinstance(line, Graph):
-        sizes[line.graph] = len(line.tensors)
-        yield from _graph_faults(line)
-    if isinstance(line, Bind | Compute):
-        want = sizes.get(line.graph, 0) if isinstance(line, Compute) or line.ok else 0
-        if len(line.places) != want:
-            yield f"there are {len(line.places)} places for {want} tensors"
-        if any(b >= 0 and b not in known["buffer"] for b, _, _ in line.places):
-            yield "a buffer was not told of before"
-    if isinstance(line, Bind):
-        for i, b, _ in line.before:
-            if i >= sizes.get(line.graph, 0) or (b >= 0 and b not in known["buffer"]):
-                yield f"what is said of tensor {i} before it was bound makes no sense"
-
-
-def _graph_faults(line: Graph) -> Iterator[str]:
-    n = len(line.tensors)
-    if line.nodes > n:
-        yield f"{line.nodes} nodes of {n} tensors"
-    if any(i >= n for i in line.leafs):
-        yield "a leaf is no tensor of the graph"
-    for i, t in enumerate(line.tensors):
-        if any(s >= n for s in t.src) or (t.view is not None and (t.view >= n or t.view == i)):
-            yield f"tensor {i} names one that is not there"
+def _shown(line: Line) -> None:
+    """What the program named is to be printed: nothing in it moves a cursor or begins a line."""
+    match line:
+        case Type():
+            line.name = printable(line.name)
+        case Compute():
+            line.by = printable(line.by)
+        case Graph():
+            for t in line.tensors:
+                t.name, t.op, t.layout = printable(t.name), printable(t.op), printable(t.layout)
+        case _:
+            pass

@@ -45,15 +45,24 @@ def key_of(graph: lines.Graph, given: Sequence[int], slots: Sequence[int]) -> Ke
     return (rows, tuple(graph.leafs)), tuple(given), tuple(slots), tuple(t.name for t in graph.tensors)
 
 
-def root_of(graph: lines.Graph, i: int) -> tuple[int, int]:
-    """(root, offset in it) of tensor i; i itself where it is no view. Raises Unclear where views go round."""
-    offset = 0
-    for _ in graph.tensors:
-        t = graph.tensors[i]
-        if t.view is None:
-            return i, offset
-        i, offset = t.view, offset + t.offset
-    raise Unclear(f"tensor {i} is a view of itself")
+def roots_of(graph: lines.Graph) -> list[tuple[int, int]]:
+    """(root, offset in it) of every tensor; itself where it is no view. Raises Unclear where views go round."""
+    out: list[tuple[int, int] | None] = [
+        None if t.view is not None else (i, 0) for i, t in enumerate(graph.tensors)
+    ]
+    for first in range(len(out)):
+        way: list[int] = []
+        i = first
+        while (known := out[i]) is None:
+            if len(way) > len(out):
+                raise Unclear(f"tensor {first} is a view of itself")
+            way.append(i)
+            i = graph.tensors[i].view or 0
+        root, offset = known
+        for k in reversed(way):
+            offset += graph.tensors[k].offset
+            out[k] = root, offset
+    return [x for x in out if x is not None]
 
 
 def records(graph: lines.Graph, spots: Sequence[lines.Spot], given: set[int], slot: Sequence[int]) -> Graph:
@@ -61,11 +70,12 @@ def records(graph: lines.Graph, spots: Sequence[lines.Spot], given: set[int], sl
 
     Raises Unclear where its order is none of execution.
     """
+    roots = roots_of(graph)
     read = {s for t in graph.tensors for s in t.src}
-    read |= {root_of(graph, s)[0] for s in read} | {root_of(graph, i)[0] for i in range(len(graph.tensors))}
+    read |= {root for root, _ in roots}
     out = []
     for i, t in enumerate(graph.tensors):
-        root, offset = root_of(graph, i)
+        root, offset = roots[i]
         src = tuple(t.src) + ((root,) if root != i and root not in t.src and not t.leaf else ())
         if any(s >= i for s in src) or root > i:
             raise Unclear(f"{describe(graph, i)} reads what comes after it")
@@ -106,8 +116,7 @@ def places(
 ) -> list[Place]:
     """In graph order. What had a place and still has it is where the allocator does not look."""
     out = []
-    for i in range(len(graph.tensors)):
-        root = root_of(graph, i)[0]
+    for i, (root, _) in enumerate(roots_of(graph)):
         stayed = root in before and before[root] == spots[root][:2]
         out.append(OUTSIDE if stayed else chunks.place(spots[i]))
     return out

@@ -90,3 +90,12 @@ def test_another_file_of_gallochecks(tmp_path: Path, format_: str, says: str) ->
     (tmp_path / "d").write_text(json.dumps({"format": f"gallocheck {format_}"}, indent=1) + "\n")
     with pytest.raises(DumpError, match=f"is a {format_} file, no dump of gallocheck's hook: {says}"):
         read(tmp_path / "d")
+
+
+def test_where_no_picture_can_be(tmp_path: Path) -> None:
+    """Refused before anything is judged, and by the option that plan has."""
+    dump = str(good().write(tmp_path / "d"))
+    for plot in ("/dev/full", str(tmp_path), str(tmp_path / "none" / "p.svg"), str(tmp_path / "p.png")):
+        done = CliRunner().invoke(app, ["plan", dump, "--plot", plot])
+        assert getattr(done.exception, "exit_code", 0) == 2 and not done.output
+        assert str(done.exception).startswith(f"--plot {plot}") and "--out" not in str(done.exception)
