@@ -170,3 +170,11 @@ def test_after_a_computation_a_legacy_pool_s_blocks_are_not_known(runner: LocalR
         else:
             assert list(books.watch(op, seen)) == []
     assert books.known[0].unsure and not books.known[1].unsure  # stream 0 ran
+
+
+def test_a_kept_block_that_comes_back_smaller_is_blamed(runner: LocalRunner) -> None:
+    """V2, also after a computation: which blocks are kept is not known then, but what this one had is."""
+    t = trace(take(UNIT + 1), give(), Op(Kind.NEW), Op(Kind.ALLOC), Op(Kind.COMPUTE), take(1), pool=LEGACY)
+    assert judged(runner, t, None).failed is None
+    failed = judged(runner, t, lambda o: {"out": o.out - UNIT}).failed
+    assert failed is not None and (failed.clause, failed.sort) == ("V2", "broken"), failed
