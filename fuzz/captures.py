@@ -218,7 +218,8 @@ class Books:
         if obs.status == Status.MISUSE or (self.at != NOBODY and not done):
             return
         forgets = one.sched and (op.kind == Kind.RESERVE or not done)
-        if forgets or op.kind in (Kind.RESET, Kind.REMAKE) or obs.status == Status.STALE:
+        stale = obs.status == Status.STALE and op.kind != Kind.LAUNCH  # that drops what was captured alone
+        if forgets or stale or op.kind in (Kind.RESET, Kind.REMAKE):
             one.bound = None
 
     def attached(self, op: Op, obs: Observation) -> None:
