@@ -275,6 +275,14 @@ class _History:
             return self.draw.choice(owners)
         return self.draw.integer(0, MAX_ALLOCS - 1)
 
+    def behind_the_mate(self, failed: Op) -> list[Op]:
+        """What could not be reserved is tried again while the other's work is in flight: it must wait (C1)."""
+        mate = self.alive[failed.alloc].mate
+        if mate not in self.alive or self.draw.boolean(0.5):
+            return []
+        return [Op(Kind.COMPUTE, mate, graph=failed.graph, flags=OpFlag.ASYNC),
+                Op(Kind.ALLOC, failed.alloc, graph=failed.graph)]  # fmt: skip
+
     def failing(self, op: Op) -> Op:
         """The operation with a failure injected, at times."""
         kinds = (Kind.RESERVE, Kind.ALLOC, Kind.REMAKE, *((Kind.COMPUTE,) if self.weights.sched else ()))
@@ -342,6 +350,9 @@ class _History:
     def follow(self, op: Op) -> None:
         """After a reserve comes an alloc, mostly, at times with a measure between; after that a compute."""
         if self.soon or not self.graphs or op.alloc not in self.alive:
+            return
+        if op.kind == Kind.RESERVE and (op.fail_nth or op.fail_types) and self.weights.sched:
+            self.soon += self.behind_the_mate(op)
             return
         if op.kind == Kind.RESERVE and self.draw.boolean(self.weights.p_follow):
             if self.draw.boolean(0.15):
