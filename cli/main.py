@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -386,10 +387,20 @@ def doctor() -> None:
 def run() -> None:
     """Entry point: bad input is one sentence and an exit code, never a traceback."""
     try:
-        app(standalone_mode=True)
+        try:
+            app(standalone_mode=True)
+        finally:
+            sys.stdout.flush()
     except SENTENCES as error:
         print(f"gallocheck: {error}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", getattr(error, "code", 2)))
     except KeyboardInterrupt:
         print("gallocheck: stopped", file=sys.stderr)
         sys.exit(130)
+    except OSError as error:
+        if error.filename is not None:  # of a file, not of what is printed
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
+        if not isinstance(error, BrokenPipeError):
+            print(f"gallocheck: the output cannot be written: {error.strerror}.", file=sys.stderr)
+        sys.exit(3)

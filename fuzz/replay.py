@@ -13,6 +13,7 @@ import msgspec
 from ..model.records import Observation, Trace
 from . import wire
 from .legal import why_illegal
+from .printable import printable
 from .whole_file import write_whole
 
 VERSION = 2
@@ -123,6 +124,8 @@ def _read(path: Path) -> bytes:
             raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise ReplayError(f"{path} is not there: name a replay file.") from None
+    except ValueError:  # a NUL in its name
+        raise ReplayError(f"{str(path)!r} is no name of a file: name a replay file.") from None
     except OSError as error:
         raise ReplayError(f"{path} cannot be read ({error.strerror}): name a replay file.") from None
     if len(raw) > MOST_BYTES:
@@ -136,7 +139,7 @@ def decode(raw: bytes, name: str) -> Replay:
     try:
         file = _decoder.decode(raw)
     except msgspec.ValidationError as error:
-        what = str(error)[0].lower() + str(error)[1:]
+        what = printable(str(error)[0].lower() + str(error)[1:])
         raise ReplayError(
             f"{name} has another shape than a replay file of version {VERSION} ({what}): "
             "save it again with this gallocheck."
@@ -150,13 +153,13 @@ def decode(raw: bytes, name: str) -> Replay:
             "operations; correct it, or save it again."
         )
     return Replay(
-        file.clause,
+        printable(file.clause),
         file.verdict,
-        file.message,
-        file.subject,
+        printable(file.message),
+        printable(file.subject),
         trace,
         file.step,
-        file.gallocheck,
+        printable(file.gallocheck),
         file.seed,
         _side_in(file.expected),
         _side_in(file.seen),
@@ -185,4 +188,6 @@ def _side_out(side: Observation | str | None) -> wire.ObservationFile | str | No
 
 
 def _side_in(side: wire.ObservationFile | str | None) -> Observation | str | None:
-    return wire.observation_in(side) if isinstance(side, wire.ObservationFile) else side
+    if isinstance(side, str):
+        return printable(side)
+    return wire.observation_in(side) if side is not None else None

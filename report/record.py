@@ -15,6 +15,9 @@ from ..fuzz.kept import RECORD
 from ..fuzz.verdict import Sort
 from ..fuzz.whole_file import write_whole
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
 NAME = RECORD  #: check.json
 VERSION = 1
 MOST_BYTES = 64 << 20
@@ -53,9 +56,9 @@ class ClauseRow(msgspec.Struct, forbid_unknown_fields=True):
     or idle (not exercised). `known`: the expected failures that were met."""
 
     id: str
-    exercised: int
+    exercised: Count
     verdict: Literal["holds", "broken", "expected", "idle"]
-    findings: int = 0
+    findings: Count = 0
     known: list[str] = msgspec.field(default_factory=list)
 
 
@@ -66,13 +69,13 @@ class FindingRow(msgspec.Struct, forbid_unknown_fields=True):
 
     clause: str
     sort: Sort
-    step: int
+    step: Count
     op: str
     message: str
     expected: str
     seen: str
     file: str
-    met: int = 1
+    met: Count = 1
     confirmed: bool = True
     known: str = ""
     like: str = ""
@@ -81,13 +84,13 @@ class FindingRow(msgspec.Struct, forbid_unknown_fields=True):
 class Sample(msgspec.Struct, forbid_unknown_fields=True):
     """The check after `at_s` seconds. `clauses`: exercised by then. `features`, `corpus`: of campaigns."""
 
-    at_s: float
-    operations: int
-    findings: int
-    clauses: int = 0
-    lockstep: int = 0
-    features: int = 0
-    corpus: int = 0
+    at_s: Seconds
+    operations: Count
+    findings: Count
+    clauses: Count = 0
+    lockstep: Count = 0
+    features: Count = 0
+    corpus: Count = 0
 
 
 class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -102,13 +105,13 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seed: int
     began: str  # UTC, ISO 8601; '' where it is not known: of campaigns, which may have many runs
     ended: str = ""
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     stopped: bool = False
-    canaries: int = 0
-    traces: int = 0
-    operations: int = 0
-    lockstep: int = 0
-    misuse: int = 0
+    canaries: Count = 0
+    traces: Count = 0
+    operations: Count = 0
+    lockstep: Count = 0
+    misuse: Count = 0
     clauses: list[ClauseRow] = msgspec.field(default_factory=list)
     findings: list[FindingRow] = msgspec.field(default_factory=list)
     gone: list[str] = msgspec.field(default_factory=list)  # expected failures that did not show

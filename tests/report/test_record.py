@@ -274,3 +274,12 @@ def test_a_check_and_a_campaign_in_one_folder(tmp_path: Path) -> None:
 def test_one_replay_file(tmp_path: Path) -> None:
     job = load(file_of(51))
     assert job.kind == "replay" and job.findings[0].saved == kept(51) and isinstance(job.record, Record)
+
+
+@pytest.mark.parametrize(("name", "value"), [("operations", -1), ("seconds", -0.5), ("traces", -3)])
+def test_negative_counts_are_refused(tmp_path: Path, name: str, value: float) -> None:
+    course(tmp_path).end(Result(), [])
+    raw = json.loads((tmp_path / NAME).read_text())
+    (tmp_path / NAME).write_text(json.dumps({**raw, name: value}))
+    with pytest.raises(RecordError, match=f">= 0.*{name}"):
+        read(tmp_path / NAME)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 from gallocheck.cli.replay import side_by_side
 from gallocheck.fuzz.expected import KNOWN
@@ -210,3 +211,10 @@ def test_a_planner_of_its_own_that_is_wrong(job: Job) -> None:
     )
     assert "The same by the reference planner" in page(replace(job, findings=job.findings[:1]), {0: story})
     assert shown.columns[2].header == "model, by the reference planner"
+
+
+def test_a_page_of_nothing(job: Job) -> None:
+    """A record in which no clause was exercised does not read as a good one."""
+    record = msgspec.structs.replace(job.record, clauses=[])
+    text = page(Job("check", record, (), job.folder), {})
+    assert "No findings." not in text and "Nothing was checked" in text
