@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -11,22 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..fuzz.applies import NotApplicable
-from ..fuzz.campaign.errors import CampaignError
-from ..fuzz.dump.lines import DumpError
-from ..fuzz.duration import BadDuration, seconds
-from ..fuzz.emit_checks import EmitError
-from ..fuzz.expected import ExpectedError
-from ..fuzz.history.catalogue import CatalogueError, UnknownFault
-from ..fuzz.history.results import ResultsError
-from ..fuzz.mutants.errors import MutantsError
-from ..fuzz.replay import ReplayError
-from ..fuzz.subjects import UnknownSubject
-from ..native.trees import TreeError
-from ..native.worker import SubjectError
-from ..report.record import RecordError
-from ..scenario.report import UnknownScenario
-from ..spec.clauses import NotProved, UnknownClause
+from ..fuzz.duration import seconds
+from .sentences import SENTENCES, unwritten
 
 app = typer.Typer(
     help="Decides whether a graph allocator may be trusted with a GPU's memory.",
@@ -35,28 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 console = Console(highlight=False, soft_wrap=True)
-
-#: errors that are one sentence for the user, and their exit codes where they carry none
-SENTENCES = (
-    CampaignError,
-    DumpError,
-    EmitError,
-    NotApplicable,
-    ExpectedError,
-    MutantsError,
-    ReplayError,
-    UnknownSubject,
-    TreeError,
-    SubjectError,
-    UnknownClause,
-    NotProved,
-    BadDuration,
-    UnknownScenario,
-    UnknownFault,
-    CatalogueError,
-    ResultsError,
-    RecordError,
-)
 
 SubjectName = Annotated[
     str, typer.Option("--subject", "-s", help="bundled, ggml, ggml-resizable, or a subject library's path.")
@@ -398,9 +361,4 @@ def run() -> None:
         print("gallocheck: stopped", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        if error.filename is not None:  # of a file, not of what is printed
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
-        if not isinstance(error, BrokenPipeError):
-            print(f"gallocheck: the output cannot be written: {error.strerror}.", file=sys.stderr)
-        sys.exit(3)
+        sys.exit(unwritten(error))
