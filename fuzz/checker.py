@@ -220,12 +220,19 @@ class Checker:
             self.report.tally["R12"] += 1
         elif layer is not None and not clause:
             self.report.tally += layer.tally(op, StepSeen(Observation(Status.MISUSE), {}))
+            yield from self.unanswered(op, how)
         elif layer is not None:
             yield self.verdict("broken", clause, how, op)
         elif self.misuse(op):
             yield self.verdict("misuse", "", f"{deaths.misused(op)}; the subject {how}", op)
+            yield from self.unanswered(op, how)
         else:
             yield self.verdict("broken", clause, how, op)
+
+    def unanswered(self, op: Op, how: str) -> Iterator[Verdict]:
+        """A misuse may end a subject; but not one that says that it does what the model does."""
+        if self.reference is not None and not self.parted and self.reference.step(op).status == Status.MISUSE:
+            yield self.verdict("silent", "", f"a misuse is answered; but the subject {how}", op)
 
     def misuse(self, op: Op) -> bool:
         """Whether the reference would have called the operation a misuse."""

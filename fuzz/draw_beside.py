@@ -17,14 +17,16 @@ _FOREIGN = (
 )  # fmt: skip
 
 
-def draw_beside(draw: Draw, setup: Setup, meanwhile: list[Op]) -> list[Op]:
-    """An allocator comes, works and mostly goes; `meanwhile`: what contexts and slots do in that time."""
+def draw_beside(draw: Draw, setup: Setup, graphs: int, meanwhile: list[Op]) -> list[Op]:
+    """An allocator comes, works and mostly goes; `meanwhile`: what contexts and slots do in that time.
+    `graphs`: how many there are."""
     lanes = [c * MAX_LANES + lane for c, made in enumerate(setup.contexts) for lane in range(made.lanes)]
     others = [n for n in range(MAX_ALLOCS) if n not in lanes]
     n = draw.choice(others) if others and draw.boolean(0.7) else draw.choice(lanes)
+    foreign = Op(draw.choice(_FOREIGN), draw.choice(lanes), graph=draw.integer(0, graphs - 1))
     how = draw.integer(0, 3)
     if how == 0:
-        return [Op(draw.choice(_FOREIGN), draw.choice(lanes))]
+        return [foreign]
     sched = draw.boolean(0.5)
     ops = [Op(Kind.NEW, n, flags=OpFlag.BY_SCHED if sched else _NO_FLAG)]
     if how == 1:
@@ -33,7 +35,7 @@ def draw_beside(draw: Draw, setup: Setup, meanwhile: list[Op]) -> list[Op]:
         later = OpFlag.ASYNC if sched and draw.boolean(0.5) else _NO_FLAG
         ops += [Op(Kind.RESERVE, n), Op(Kind.ALLOC, n), Op(Kind.COMPUTE, n, flags=later)]
     if how == 3:
-        ops += [Op(Kind.SYNC, n), Op(Kind.CAPTURE_BEGIN, n), *meanwhile, Op(Kind.CAPTURE_END, n)]
+        ops += [Op(Kind.SYNC, n), Op(Kind.CAPTURE_BEGIN, n), *meanwhile, foreign, Op(Kind.CAPTURE_END, n)]
     if draw.boolean(0.3):  # while its number is taken
         ops.append(Op(Kind.CTX_OPEN, n // MAX_LANES))
     ops += [*meanwhile, Op(Kind.SYNC, n)]

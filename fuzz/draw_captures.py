@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.pool import KEPT
-from ..model.records import MAX_STREAMS, Cap, Graph, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
+from ..model.records import MAX_ALLOCS, MAX_STREAMS, Cap, Graph, Kind, Op, OpFlag, PoolKind, Setup, Trace, has
 from .draw import Draw
 from .generate import draw_history
+from .legal import GRAPH_KINDS
 from .setups import draw_frame, draw_meta_frame
 
 _MORE = ((Kind.ALLOC, 4), (Kind.COMPUTE, 3))
+_OF_NOBODY = (Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE, Kind.FREE, Kind.LAUNCH, Kind.DROP, Kind.CAPTURE_END)
 _NO_FLAG = OpFlag(0)
 
 
@@ -41,7 +43,10 @@ class _Weaver:
     draw: Draw
     setup: Setup
     graphs: tuple[Graph, ...]
-    sched: set[int] = field(default_factory=set)  # allocators behind schedulers
+    sched: dict[int, int] = field(
+        default_factory=dict
+    )  # allocators behind schedulers: tensors they are made for
+    held: set[int] = field(default_factory=set)  # of these, who are to be larger only once they are captured
     alive: set[int] = field(default_factory=set)
     captured: list[int] = field(default_factory=list)  # should have a captured graph
     hoarded: bool = False
@@ -65,16 +70,26 @@ class _Weaver:
         yield from (Op(Kind.LAUNCH, n) for n in last)
 
     def small(self, op: Op) -> Op:
-        """A scheduler is made for few tensors, at times: it comes to be larger while its graph is captured (Q1)."""
-        if op.kind != Kind.NEW or not has(op.flags, OpFlag.BY_SCHED) or not self.draw.boolean(0.5):
-            return op
-        return replace(op, value=max(1, min(len(g.tensors) for g in self.graphs)))
+        """A scheduler is made for few tensors, at times, and gets no more until its graph is captured:
+        then it comes to be larger (Q1)."""
+        shortest = min(range(len(self.graphs)), key=lambda g: len(self.graphs[g].tensors))
+        if op.kind == Kind.NEW:
+            self.held.discard(op.alloc)
+            if has(op.flags, OpFlag.BY_SCHED) and self.draw.boolean(0.5):
+                self.held.add(op.alloc)
+                return replace(op, value=max(1, len(self.graphs[shortest].tensors)))
+        if op.kind in GRAPH_KINDS and op.alloc in self.held:
+            return replace(op, graph=shortest)
+        return op
 
     def note(self, op: Op) -> None:
         if op.kind == Kind.NEW:
             self.alive.add(op.alloc)
-            self.sched.discard(op.alloc)
-            self.sched |= {op.alloc} if has(op.flags, OpFlag.BY_SCHED) else set()
+            self.sched.pop(op.alloc, None)
+            if has(op.flags, OpFlag.BY_SCHED):
+                self.sched[op.alloc] = op.value or self.longest
+        if op.kind in (Kind.RESERVE, Kind.ALLOC) and op.alloc in self.sched:
+            self.sched[op.alloc] = max(self.sched[op.alloc], len(self.graphs[op.graph].tensors))
         if op.kind in (Kind.FREE, Kind.REMAKE):
             self.captured = [n for n in self.captured if n != op.alloc]
         if op.kind == Kind.FREE:
@@ -84,18 +99,27 @@ class _Weaver:
         """A capture of what was just bound; others go on meanwhile, at times."""
         draw, n = self.draw, bound.alloc
         if draw.boolean(0.9):
-            yield from (Op(Kind.SYNC, m) for m in sorted(self.sched & self.alive))
+            yield from (Op(Kind.SYNC, m) for m in sorted(self.sched.keys() & self.alive))
         hoards = self.setup.pool == PoolKind.LEGACY_POOL and not self.hoarded and draw.boolean(0.4)
-        if hoards and draw.boolean(0.5):
+        if hoards and draw.boolean(
+            0.3
+        ):  # a pool that is full frees what it is given, now or once work has ended
+            yield from self.take_many(n, KEPT)
+            if draw.boolean(0.5):
+                yield Op(Kind.COMPUTE, n, graph=bound.graph, flags=OpFlag.ASYNC)
+                yield Op(Kind.SYNC, n)
+        elif hoards and draw.boolean(0.5):
             yield from self.take_many(n, 2)  # its computations use one block each
+        if len(self.alive) > 1 and draw.boolean(0.08):  # whose work may be on what they share
+            yield from self.busy(n)
         yield Op(Kind.CAPTURE_BEGIN, n)
         if draw.boolean(0.4):
-            yield from self.meanwhile(n)
+            yield from self.meanwhile(bound)
         for _ in range(draw.choice((1, 1, 1, 2, 0) if not hoards else (1, 2, 2))):
             fails = draw.choice((1, 2, 3)) if self.setup.pool and draw.boolean(0.08) else 0
             yield Op(Kind.COMPUTE, n, graph=bound.graph, fail_nth=fails)
         if draw.boolean(0.4):
-            yield from self.meanwhile(n)
+            yield from self.meanwhile(bound)
         for _ in range(draw.choice((0, 0, 1, 2))):
             if rest:
                 op = self.small(rest.pop(0))
@@ -113,12 +137,23 @@ class _Weaver:
             yield self.take(n)
             yield self.launch(n)
             yield self.out.pop()
+        if n in self.held:
+            self.held.discard(n)
+            if draw.boolean(0.5):
+                yield from self.anew(n)
+                yield self.launch(n)
+
+    def busy(self, n: int) -> Iterator[Op]:
+        """Another allocator has work in flight."""
+        other = self.draw.choice(sorted(self.alive - {n}))
+        graph = self.draw.integer(0, len(self.graphs) - 1)
+        yield Op(Kind.COMPUTE, other, graph=graph, flags=OpFlag.ASYNC)
 
     def another(self, bound: Op) -> Iterator[Op]:
         """A second allocator is captured too: a trim concerns both (Q2)."""
         n = self.draw.choice(sorted(self.alive - {bound.alloc}))
         yield from (Op(kind, n, graph=bound.graph) for kind in (Kind.RESERVE, Kind.ALLOC))
-        yield from (Op(Kind.SYNC, m) for m in sorted(self.sched & self.alive))
+        yield from (Op(Kind.SYNC, m) for m in sorted(self.sched.keys() & self.alive))
         yield Op(Kind.CAPTURE_BEGIN, n)
         yield from [Op(Kind.COMPUTE, n, graph=bound.graph), Op(Kind.CAPTURE_END, n)]
         self.captured.append(n)
@@ -132,16 +167,24 @@ class _Weaver:
         yield from [Op(Kind.POOL_ALLOC, n, device, value=1)] * many
         yield from [Op(Kind.POOL_FREE, n, device)] * many
 
-    def meanwhile(self, n: int) -> Iterator[Op]:
+    def meanwhile(self, bound: Op) -> Iterator[Op]:
         """What a capture must not let through, and a little that it must."""
-        draw = self.draw
+        draw, n = self.draw, bound.alloc
         graph, other = draw.integer(0, len(self.graphs) - 1), draw.choice(sorted(self.alive))
         if draw.boolean(0.5):  # one that buffers must be replaced for
             graph = self.largest()
-        yield draw.choice((
-            self.trim(), self.trim(), Op(Kind.RESERVE, n, graph=graph), Op(Kind.RESERVE, other, graph=graph),
-            Op(Kind.ALLOC, other, graph=graph), Op(Kind.LAUNCH, n), Op(Kind.LAUNCH, other), self.take(n),
-            Op(Kind.MEASURE, n, graph=graph), Op(Kind.CAPTURE_BEGIN, other),
+        nobody = draw.choice(sorted(set(range(MAX_ALLOCS)) - self.alive) or [n])
+        yield from draw.choice((
+            [self.trim()], [self.trim()], [Op(Kind.RESERVE, n, graph=graph)], [Op(Kind.RESERVE, other, graph=graph)],
+            [Op(Kind.ALLOC, other, graph=graph)], [Op(Kind.ALLOC, n, graph=graph)], [Op(Kind.LAUNCH, n)],
+            [Op(Kind.LAUNCH, other)], [self.take(n)], [Op(Kind.MEASURE, n, graph=graph)],
+            [Op(Kind.CAPTURE_BEGIN, other)], [Op(Kind.COMPUTE, other, graph=graph)], [Op(Kind.DROP, n)],
+            [Op(Kind.RESET, other), Op(Kind.COMPUTE, other, graph=graph)],
+            [Op(Kind.NEW, nobody), Op(Kind.OWN, nobody), Op(Kind.BORROW, other, nobody), Op(Kind.FREE, nobody)],
+            [Op(Kind.NEW, nobody), Op(Kind.BORROW, nobody, n), Op(Kind.FREE, nobody)],
+            [Op(draw.choice(_OF_NOBODY), nobody, graph=graph)],
+            [Op(Kind.SHRINK, n), replace(bound, fail_nth=0, fail_types=0)],  # what is ready needs no other buffers
+            [Op(Kind.SHRINK, n), Op(Kind.RESERVE, n, graph=bound.graph)],
         ))  # fmt: skip
 
     def between(self) -> Iterator[Op]:
@@ -151,7 +194,11 @@ class _Weaver:
             n = draw.choice(self.captured)
             if draw.boolean(0.3):  # Q1: what it uses is replaced, mostly
                 yield from self.outgrown(n)
-            elif draw.boolean(0.25):
+                if draw.boolean(0.1):
+                    yield Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED)
+            elif len(self.alive) > 1 and draw.boolean(0.1):  # whoever shares with it is at work
+                yield from self.busy(n)
+            elif draw.boolean(0.75 if self.sched.get(n, self.longest) < self.longest else 0.25):
                 yield from self.anew(n)
             yield self.launch(n)
         if draw.boolean(0.08):
@@ -180,7 +227,7 @@ class _Weaver:
     def anew(self, n: int) -> Iterator[Op]:
         """Its scheduler comes to be larger, or it is remade: its work may be in flight, a graph may be bound."""
         draw = self.draw
-        longest = max(range(len(self.graphs)), key=lambda g: len(self.graphs[g].tensors))
+        longest = next(i for i, g in enumerate(self.graphs) if len(g.tensors) == self.longest)
         if draw.boolean(0.3):
             yield Op(Kind.LAUNCH, n, flags=OpFlag.ASYNC)
         kind = draw.choice((Kind.RESERVE, Kind.RESERVE, Kind.ALLOC, Kind.COMPUTE, Kind.REMAKE))
@@ -195,6 +242,11 @@ class _Weaver:
         if self.draw.boolean(0.04):  # without the check memory that is gone is touched (Q1 is load-bearing)
             return Op(Kind.LAUNCH, n, flags=OpFlag.UNCHECKED)
         return Op(Kind.LAUNCH, n, flags=OpFlag.ASYNC if self.draw.boolean(0.3) else _NO_FLAG)
+
+    @property
+    def longest(self) -> int:
+        """Tensors of the graph that has most."""
+        return max(len(g.tensors) for g in self.graphs)
 
     @property
     def devices(self) -> list[int]:

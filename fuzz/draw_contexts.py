@@ -35,7 +35,7 @@ _RUNS, _LONG_RUNS, _LONG = ((1, 3), (2, 3), (4, 2)), ((62, 1), (63, 3), (64, 4),
 def draw_contexts(draw: Draw, caps: Cap) -> Trace:
     """Contexts driven directly."""
     setup, graphs = draw_setup(draw, caps)
-    return Trace(setup, graphs, _History(draw, setup, caps, server=False).ops())
+    return Trace(setup, graphs, _History(draw, setup, len(graphs), caps, server=False).ops())
 
 
 def draw_server(draw: Draw, caps: Cap) -> Trace:
@@ -44,7 +44,7 @@ def draw_server(draw: Draw, caps: Cap) -> Trace:
     if caps & Cap.POOL and draw.boolean(0.85):
         kind = PoolKind.LEGACY_POOL if draw.boolean(0.3) else PoolKind.VMM_POOL
         setup = replace(setup, pool=kind, pool_range=4096 * draw.choice((1, 4, 4, 64)))
-    return Trace(setup, graphs, _History(draw, setup, caps, server=True).ops())
+    return Trace(setup, graphs, _History(draw, setup, len(graphs), caps, server=True).ops())
 
 
 @dataclass
@@ -53,6 +53,7 @@ class _History:
 
     draw: Draw
     setup: Setup
+    graphs: int  # how many templates there are
     caps: Cap
     server: bool
     out: list[Op] = field(default_factory=list)
@@ -266,11 +267,12 @@ class _History:
         """An allocator that no context drives, for a while."""
         n = self.who()
         used = self.used(self.setup.contexts[n])
-        meanwhile = [[Op(kind, n)] for kind in (Kind.CTX_SYNC, Kind.CTX_OPEN)]
+        closed = [c for c in range(len(self.setup.contexts)) if c not in self.open]
+        meanwhile = [[Op(Kind.CTX_SYNC, n)], [Op(Kind.CTX_OPEN, self.draw.choice([n, *closed]))]]
         meanwhile.append([Op(Kind.CTX_DECODE, n, used, value=1)])
         if self.server and not self.busy:
             meanwhile.append([Op(Kind.SLOT_ENTER, 0), Op(Kind.SLOT_STEP, 0, value=1), Op(Kind.SLOT_LEAVE, 0)])
-        self.out += draw_beside(self.draw, self.setup, self.draw.choice(meanwhile))
+        self.out += draw_beside(self.draw, self.setup, self.graphs, self.draw.choice(meanwhile))
 
     def enter(self) -> None:
         free = [k for k in range(MAX_SERVER_SLOTS) if k not in self.busy]

@@ -99,6 +99,7 @@ class Books:
         self.trace, self.fresh = trace, fresh
         self.known: dict[int, Holder] = {}
         self.at = 0
+        self.capturing = False
         self.causes: dict[int, str] = {}  # by operation
 
     def takes(self, op: Op, seen: StepSeen) -> bool:
@@ -125,9 +126,9 @@ class Books:
 
     def watch(self, op: Op, seen: StepSeen) -> Iterator[tuple[str, str]]:
         h = self.subject_of(op)
-        lost = (
-            seen.obs.status == Status.MISUSE and h is not None and not h.by_sched
-        )  # nothing is bound, it says
+        lost = (  # nothing is bound, it says; or who shares buffers with it is being captured (Q3)
+            seen.obs.status == Status.MISUSE and h is not None and not h.by_sched and not self.capturing
+        )
         if h is not None and (lost or int(seen.obs.trouble) & WRONG):
             clause = self.cause(op, h)
             if clause and (clause == "M2" or not lost):
@@ -217,6 +218,8 @@ class Books:
         for number, look in seen.looks.items():
             if number in self.known and look.status == Status.DONE:
                 self.known[number].reading = look.generation
+        if op.kind in (Kind.CAPTURE_BEGIN, Kind.CAPTURE_END) and seen.obs.status != Status.MISUSE:
+            self.capturing = op.kind == Kind.CAPTURE_BEGIN and done
         h = self.known.get(op.alloc)
         if h is None or seen.obs.status == Status.MISUSE or op.kind == Kind.CAPACITY or op.kind > Kind.RESET:
             return

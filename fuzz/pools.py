@@ -102,7 +102,8 @@ class Books:
         self.went(obs)
         self.scratch(op, obs)
         self.used, self.pooled = obs.used, obs.pooled
-        yield from ()
+        if obs.trouble & Trouble.BAD_POOL and not has(op.flags, OpFlag.UNCHECKED):
+            yield "V2", "scratch does not hold what a node wrote to it: something else lies there"
 
     # -- judging -------------------------------------------------------------------------
 

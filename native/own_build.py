@@ -23,16 +23,16 @@ def sources() -> list[Path]:
     return found
 
 
-def parts(name: str, progress: Progress = quiet) -> Parts:
-    """The library without bundled/`name`. Raises TreeError: code 2 where there is no such file or one does
-    not compile, code 3 without a compiler."""
+def parts(name: str, progress: Progress = quiet, planted: bool = False) -> Parts:
+    """The library without bundled/`name`, with planted defects or without. Raises TreeError: code 2 where
+    there is no such file or one does not compile, code 3 without a compiler."""
     source = HERE / "bundled" / name
     if source not in sources():
         names = ", ".join(p.name for p in sources() if p.parent == source.parent)
         raise TreeError(f"The bundled allocator has no source {name!r}; name one of {names}.", 2)
     compiler = _compiler("CXX", ("c++", "g++", "clang++"))
     folders = ["-iquote", str(HERE / "bundled"), f"-I{HERE / 'include'}", f"-I{HERE / 'driver'}"]
-    command = (compiler, *SETTINGS, *folders)
+    command = (compiler, *SETTINGS, *folders, *(("-DGC_WITH_DEFECTS",) if planted else ()))
     headers = _digest(
         [p for f in ("include", "driver", "bundled") for p in sorted((HERE / f).rglob("*.[hid]*"))]
     )

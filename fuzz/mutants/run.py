@@ -70,6 +70,7 @@ class Work:
     ) -> State:
         rows = self.store.rows()
         todo = [m for m in self.mutants if not self._done(m, rows.get(m.key))]
+        todo.sort(key=lambda m: m.source.name)  # what the original passes is drawn once for each file
         state = State(len(self.mutants), len(self.mutants) - len(todo))
         mine = [rows[m.key] for m in self.mutants if m.key in rows and m not in todo]
         state.killed = sum(r.state == KILLED for r in mine)
@@ -110,22 +111,26 @@ class Work:
         before = (row.checked_s, row.traces) if row is not None and row.state == SURVIVED else (0.0, 0)
         known = {**known, o.digest: ""}
         return Trial(m.key, m.source, m.mutation, o.library, known, self.seed, self._seconds(m), str(folder), o.headers,
-                     *before)  # fmt: skip
+                     o.planted if m.source.detects(m.was) else "", *before)  # fmt: skip
 
 
 class _Original(NamedTuple):
-    """A source as it is: its library, the digest of what it compiles to, its headers."""
+    """A source as it is: its library, the digest of what it compiles to, its headers; `planted`: its library
+    with planted defects, '' where it needs none."""
 
     library: str
     digest: str
     headers: str
+    planted: str
 
 
 def _build(m: Mutant, folder: Path, originals: dict[str, _Original]) -> _Original:
     place = folder / f"original-{len(originals)}"
     place.mkdir()
     headers, library = m.source.headers(place), place / "original.so"
-    made = _Original(str(library), original(m.source, place, library, headers), headers)
+    digest, planted = original(m.source, place, library, headers), place / "planted.so"
+    with_defects = str(planted) if m.source.planted(m.source.text, place, planted) else ""
+    made = _Original(str(library), digest, headers, with_defects)
     originals[m.source.name] = made
     return made
 

@@ -20,12 +20,18 @@ LOWER = ("plan", "gallocr", "huge", "pair")
 SERVES = {
     "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "captures"),
     "buffer.cpp": (*LOWER, "counted"), "graph.cpp": LOWER,
-    "counted.cpp": ("counted",), "sched.cpp": ("sched",), "capture.cpp": ("captures",), "meta.cpp": ("meta",),
-    "pools.cpp": ("pools",), "legacy_pool.cpp": ("pools",), "vmm_pool.cpp": ("pools",),
+    "counted.cpp": ("counted",), "sched.cpp": ("sched",), "capture.cpp": ("captures", "contexts"), "meta.cpp": ("meta",),
+    "pools.cpp": ("pools", "captures"), "legacy_pool.cpp": ("pools", "captures"), "vmm_pool.cpp": ("pools", "captures"),
     "context.cpp": ("contexts", "server"), "server.cpp": ("server",),
 }  # fmt: skip
 #: files of which thousands of traces in lockstep (fuzz/batch) show what is wrong
 LOCKSTEP = ("planner.cpp", "gallocr.cpp", "pair.cpp", "buffer.cpp")
+#: of the bundled allocator, the file that looks for damage, and how lines elsewhere show that they tell of it: a slip
+#: there shows where there is some (detector.py)
+DETECTOR = "compute.cpp"
+TELLS = re.compile(
+    r"\b(trouble|bad_node|bad_src|bad_offset|digest|guard_trouble|hazards|findings|left|intact|memcpy_dtoh)\b"
+)
 #: of a subject made from a tree
 OF_A_TREE = {
     "ggml": ("ggml-alloc.c",),
@@ -42,6 +48,7 @@ class Source:
     """A file whose slips are checked. `path`: where it lies; `parts`: how it becomes a library.
 
     `serves`: the kinds of traces that it is for (none: all); `lockstep`: whether batches check it too.
+    `planted_parts`: how it becomes a library with planted defects, where there are such.
     """
 
     name: str
@@ -50,10 +57,15 @@ class Source:
     parts: Parts
     serves: tuple[str, ...] = ()
     lockstep: bool = False
+    planted_parts: Parts | None = None
 
     @property
     def cpp(self) -> bool:
         return self.path.suffix != ".c"
+
+    def detects(self, line: str) -> bool:
+        """Whether a line of it looks for damage or tells of it."""
+        return (self.name == DETECTOR or bool(TELLS.search(line))) and "GC_PLANTED" not in line
 
     def headers(self, folder: Path) -> str:
         """Compiles the headers that the file begins with, for `assembly`; '' where that does not pay."""
@@ -82,6 +94,13 @@ class Source:
         if not _ran([head, *self.near, *rest, *FLAGS, *before, "-S", "-o", "out.s", whole], folder):
             return None
         return _renumbered((folder / "out.s").read_text(errors="replace"))
+
+    def planted(self, text: str, folder: Path, library: Path) -> bool:
+        """Makes a library with planted defects of the file with that content; whether that went well."""
+        if self.planted_parts is None:
+            return False
+        source = replace(self, parts=self.planted_parts)
+        return source.assembly(text, folder) is not None and source.link(folder, library)
 
     def link(self, folder: Path, library: Path) -> bool:
         """Makes a library of what was compiled last in `folder`; whether that went well."""
@@ -161,7 +180,8 @@ def read(subject: str, tree: trees.Tree | None, name: str, say: Callable[[str], 
     """A file of the subject, and everything else of it compiled. Raises MutantsError, TreeError."""
     found = unbuilt(subject, tree, name)
     if tree is None:
-        return replace(found, parts=own_build.parts(name, say))
+        planted = own_build.parts(name, say, planted=True)
+        return replace(found, parts=own_build.parts(name, say), planted_parts=planted)
     return replace(found, parts=Builder(tree, VARIANTS[VARIANT[subject]], say).parts(name))
 
 

@@ -27,6 +27,7 @@ from ..found import draw, profiles_for
 from ..judge import Judge
 from ..verdict import Verdict
 from .alike import shown
+from .detector import Told
 from .grows import grows
 from .operators import Mutation
 from .sources import Source, digest
@@ -50,7 +51,7 @@ class Trial:
     """A mutant to check. `original`: the library of the source as it is. `known`: by digest of what was
     compiled, the mutant that it is ('' for the original). `before_s`, `traces`: how long it was checked
     already, and with how many traces; `seconds`: how long in all. `folder`: where files may be made;
-    `headers`: Source.headers."""
+    `headers`: Source.headers; `planted`: the original with planted defects, '' where the source looks for no damage."""
 
     key: str
     source: Source
@@ -61,6 +62,7 @@ class Trial:
     seconds: float
     folder: str
     headers: str = ""
+    planted: str = ""
     before_s: float = 0.0
     traces: int = 0
 
@@ -93,6 +95,7 @@ class Bench:
         self.others: list[Judge] = []
         self.of: tuple[str, int] = ("", 0)
         self.drawn: dict[int, Trace] = {}
+        self.told: Told | None = None  # of planted defects, where it looks for damage
         self.shown: dict[int, int] = {}  # what the original showed of them, where the model predicts it
         self.aside = 0.0  #: seconds in which it was not a mutant that ran or was judged
 
@@ -101,7 +104,7 @@ class Bench:
         if self.base is None or self.of != (trial.original, trial.seed):
             self.close()
             self.base, self.of = Judge(trial.original), (trial.original, trial.seed)
-            self.drawn, self.shown = {}, {}
+            self.drawn, self.shown, self.told = {}, {}, None
             if not self.base.caps & Cap.EXACT:
                 self.others = [Judge(trial.original) for _ in range(OTHERS)]
         return self.base
@@ -122,7 +125,20 @@ class Bench:
                 return Outcome(trial.key, UNCOMPILED, what)
             out = Outcome(trial.key, SURVIVED, what, traces=trial.traces)
             self.check(trial, str(library), base, out)
+            if out.state == SURVIVED and trial.planted:
+                self.tells(trial, folder, out)
             return out
+
+    def tells(self, trial: Trial, folder: Path, out: Outcome) -> None:
+        """Checks a slip in what looks for damage where there is some."""
+        library = folder / "planted.so"
+        if not trial.source.planted(trial.mutation.of(trial.source.text), folder, library):
+            return
+        self.told = self.told or Told(trial.planted)
+        begin = time.monotonic()
+        out.verdict = self.told.otherwise(str(library))
+        out.checked_s += time.monotonic() - begin
+        out.state = KILLED if out.verdict else SURVIVED
 
     def check(self, trial: Trial, library: str, base: Judge, out: Outcome) -> None:
         try:

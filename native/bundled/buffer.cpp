@@ -74,13 +74,14 @@ bool entry::fits(const device & d, const chunk_sizes & need) const {
 }
 
 void free_entry(const device & d, entry & e) {
-    for (meta_buffer & b : e.chunk) {
-        free_buffer(d, b);
+    for (int c = 0; c < GC_MAX_CHUNKS; c++) {
+        if (e.asked[c] > 0) free_buffer(d, e.chunk[c]); // most are none
     }
     e.asked = {};
 }
 
 bool make_entry(const device & d, entry & e, const chunk_sizes & want) {
+    e.asked = want;
     for (int c = 0; c < GC_MAX_CHUNKS; c++) {
         if (want[c] > 0 && !make_buffer(d, want[c], e.chunk[c])) {
             if (GC_PLANTED(FAILURE_LEAKS_CHUNKS)) e = {};
@@ -88,7 +89,6 @@ bool make_entry(const device & d, entry & e, const chunk_sizes & want) {
             return false;
         }
     }
-    e.asked = want;
     return true;
 }
 

@@ -125,7 +125,7 @@ findings replay(gc_session & s, const gallocr & a, int n, const record & r, bool
     for (flight * what : r.flights) {
         add(f, landed(*what));
     }
-    if (!guards_hold(a)) f.trouble |= GC_BAD_GUARD;
+    f.trouble |= guard_trouble(a);
     return f;
 }
 
@@ -151,16 +151,11 @@ int32_t launch_captured(gc_session & s, const gallocr & a, const gc_op & op, gc_
 // RESERVE, ALLOC, or a COMPUTE that has to allocate first would make or replace buffers.
 bool replaces(gc_session & s, const gc_op & op) {
     gallocr * a = alloc_of(s, op.alloc);
-    graph * g = graph_of(s, op.graph);
-    if (!a || !g || by_context(s, op.alloc) || GC_PLANTED(RESERVES_DURING_CAPTURE)) return false;
-    const bool sched = by_sched(s, op.alloc);
-    if (op.kind == GC_COMPUTE && (!sched || a->bound.of || partner_busy(s, op.alloc))) return false;
-    if (sched_too_small(s, op.alloc, g->size())) return true;
-    if (op.kind != GC_RESERVE) {
-        if (ready_for(*a, *g)) return false;
-        if (!sched && (a->uses & (a->uses - 1))) return false; // several types: it is refused anyway
-    }
-    return reserve_replaces(*a, *g);
+    const graph & g = *graph_of(s, op.graph);
+    if (!a || by_context(s, op.alloc) || GC_PLANTED(RESERVES_DURING_CAPTURE)) return false;
+    if (op.kind == GC_COMPUTE && (!by_sched(s, op.alloc) || a->bound.of || partner_busy(s, op.alloc))) return false;
+    if (sched_too_small(s, op.alloc, g.size())) return true;
+    return (op.kind == GC_RESERVE || !ready_for(*a, g)) && reserve_replaces(*a, g);
 }
 
 bool forbidden(const gc_session & s, const gc_op & op) {
@@ -178,20 +173,13 @@ bool forbidden(const gc_session & s, const gc_op & op) {
 
 } // namespace
 
-bool capture_decides(gc_session & s, const gc_op & op, int32_t & status) {
-    if (!capture_going_on(s)) return false;
-    if (op.kind == GC_COMPUTE && op.alloc == s.captures->at) {
-        status = record_compute(s, op.alloc);
-        return true;
-    }
-    if (forbidden(s, op)) {
-        status = GC_MISUSE;
-        return true;
-    }
+std::optional<int32_t> capture_decides(gc_session & s, const gc_op & op) {
+    if (!capture_going_on(s)) return {};
+    if (op.kind == GC_COMPUTE && op.alloc == s.captures->at) return record_compute(s, op.alloc);
+    if (forbidden(s, op)) return GC_MISUSE;
     const bool may = op.kind == GC_RESERVE || op.kind == GC_ALLOC || op.kind == GC_COMPUTE;
-    if (!may || !replaces(s, op)) return false;
-    status = GC_REFUSED;
-    return true;
+    if (may && replaces(s, op)) return GC_REFUSED;
+    return {};
 }
 
 bool capture_going_on(const gc_session & s) {
@@ -203,7 +191,7 @@ bool captured_stream(const gc_session & s, int n) {
 }
 
 void forget_captured(gc_session & s, int n) {
-    if (has_captured(s, n)) drop(s, n);
+    drop(s, n);
 }
 
 void drop_captured(gc_session & s, uint32_t devices) {
@@ -240,7 +228,6 @@ void capture_close(gc_session & s) {
         forget(what);
     }
     delete s.captures;
-    s.captures = nullptr;
 }
 
 int32_t capture_step(gc_session & s, const gc_op & op, gc_obs & o) {

@@ -1,6 +1,8 @@
 // captures.h (Q): what other layers ask of captured graphs.
 #pragma once
 
+#include <optional>
+
 #include "pool.h"
 #include "session.h"
 
@@ -9,8 +11,8 @@ namespace gc {
 // Something is being captured; allocator n's stream is.
 bool capture_going_on(const gc_session & s);
 bool captured_stream(const gc_session & s, int n);
-// Q3: whether a capture decides what comes of an operation, and the status where it does.
-bool capture_decides(gc_session & s, const gc_op & op, int32_t & status);
+// Q3: the status of an operation where a capture decides it.
+std::optional<int32_t> capture_decides(gc_session & s, const gc_op & op);
 // Allocator n's buffers are gone, or another scheduler's: it has no captured graph any more.
 void forget_captured(gc_session & s, int n);
 // Q2: the captured graphs of allocators that use one of the devices in the bit set are dropped.

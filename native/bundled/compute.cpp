@@ -224,7 +224,6 @@ findings landed(flight & f) {
 }
 
 void forget(flight * f) {
-    if (!f) return;
     machine::give_back(f->world, f->words, f->captured || !f->has_landed);
     delete f;
 }
@@ -248,15 +247,15 @@ uint64_t scratch_size(const graph & g) {
     return (std::min<uint64_t>(largest, 4096) + 127) / 128 * 128;
 }
 
-bool guards_hold(const gallocr & a) {
+uint32_t guard_trouble(const gallocr & a) {
     for (int t = 0; t < GC_MAX_TYPES; t++) {
         if (!a.has_type(t)) continue;
         for (const meta_buffer & c : a.holding(t).chunk) {
             const auto holds = [&](const buffer & part) { return guard_holds(part, a.in->devices[t].page); };
-            if (!std::all_of(c.part.begin(), c.part.end(), holds)) return false;
+            if (!std::all_of(c.part.begin(), c.part.end(), holds)) return GC_BAD_GUARD;
         }
     }
-    return true;
+    return 0;
 }
 
 } // namespace gc

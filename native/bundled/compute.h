@@ -34,7 +34,7 @@ flight * launch(const bound_graph & b, const launch_options & how);
 // found. May be asked again; `forget` frees it.
 findings landed(flight & f);
 void forget(flight * f);
-// P3: nothing was written between a buffer's end and its last page's end.
-bool guards_hold(const gallocr & a);
+// P3: GC_BAD_GUARD where something was written between a buffer's end and its last page's end, else 0.
+uint32_t guard_trouble(const gallocr & a);
 
 } // namespace gc

@@ -337,14 +337,13 @@ void context_open(gc_session & s) {
 
 void context_close(gc_session & s) {
     delete s.contexts;
-    s.contexts = nullptr;
 }
 
 int32_t context_step(gc_session & s, const gc_op & op, gc_obs & o) {
     const std::lock_guard hold(s.contexts->lock);
     shown seen;
     const int32_t status = context_act(s, op, seen);
-    if (status != GC_MISUSE) write(s, op.alloc, seen, o);
+    write(s, op.alloc, seen, o);
     return status;
 }
 

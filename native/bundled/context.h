@@ -33,7 +33,7 @@ struct context {
 
 struct contexts {
     std::mutex lock;
-    gc::context context[GC_MAX_CONTEXTS];
+    std::array<gc::context, GC_MAX_CONTEXTS> context;
     bool attached = false;
 };
 

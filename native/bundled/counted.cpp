@@ -110,9 +110,7 @@ void start_over(gallocr & a) {
     let_go(a);
     hold_own(a);
     unbind(a);
-    a.current = {};
     a.planned = nullptr;
-    a.ever_reserved = false;
 }
 
 bool counted_fit(gallocr & a) {

@@ -70,6 +70,7 @@ chunk_sizes wanted(const pair & p, int t) {
 bool replace_late(pair & p, int t, const chunk_sizes & want, int kept) {
     entry & e = p.shared.type[t];
     entry old;
+    old.asked = e.asked;
     std::swap_ranges(e.chunk.begin() + kept, e.chunk.end(), old.chunk.begin() + kept);
     free_entry(p.devices[t], e);
     bump(p, t);

@@ -124,6 +124,16 @@ int32_t free_block(gc_session & s, const gc_op & op, gc_obs & o) {
     return GC_DONE;
 }
 
+// For SCRATCH_IN_BUFFER: where the graph's first tensor on that device is.
+[[maybe_unused]] const uint8_t * some_tensor(const bound_graph & b, int device, const uint8_t * otherwise) {
+    for (const addresses & at : *b.map) {
+        for (int j = 0; j < at.parts; j++) {
+            if (at.device[j] == device && at.part[j]) return at.part[j];
+        }
+    }
+    return otherwise;
+}
+
 // V4: the devices under a type.
 uint32_t devices_of(const gc_session & s, int type) {
     const uint32_t meta = s.setup.types[type].meta;
@@ -185,7 +195,6 @@ void pool_close(gc_session & s) {
         }
     }
     delete s.pools;
-    s.pools = nullptr;
 }
 
 int32_t pool_step(gc_session & s, const gc_op & op, gc_obs & o) {
@@ -232,6 +241,7 @@ bool pool_take(gc_session & s, int n, const graph & g, std::array<const uint8_t 
         }
         s.pools->scratch.push_back(b);
         scratch[d] = reinterpret_cast<const uint8_t *>(b.at.at);
+        if (GC_PLANTED(SCRATCH_IN_BUFFER)) scratch[d] = some_tensor(s.allocs[n]->bound, d, scratch[d]);
     }
     return true;
 }

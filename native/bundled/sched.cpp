@@ -2,6 +2,7 @@
 // makes itself larger; the rest is its allocator's.
 #include "sched.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "captures.h"
@@ -38,10 +39,7 @@ scheduler & sched(gc_session & s, int n) {
 // The number of the other role's allocator; -1: it has none.
 int partner(const gc_session & s, int n) {
     const gallocr * other = s.allocs[n]->in->role[1 - s.allocs[n]->role];
-    for (int m = 0; other && m < GC_MAX_ALLOCS; m++) {
-        if (s.allocs[m] == other) return m;
-    }
-    return -1;
+    return other ? int(std::ranges::find(s.allocs, other) - s.allocs.begin()) : -1;
 }
 
 layout layout_of(gc_session & s, int config) {
@@ -96,7 +94,7 @@ int32_t compute_bound(gc_session & s, int n, uint32_t flags, findings & f) {
 
 // C4: nothing is bound. C2: nothing is computed where the graph cannot be bound.
 int32_t compute_unbound(gc_session & s, int n, graph * g, uint32_t flags, findings & f) {
-    if (!g || GC_PLANTED(COMPUTE_NEEDS_ALLOC)) return GC_MISUSE;
+    if (GC_PLANTED(COMPUTE_NEEDS_ALLOC)) return GC_MISUSE;
     int32_t status = sched_bind(s, n, *g, f);
     if (GC_PLANTED(FAILED_ALLOC_IS_COMPUTED) && status != GC_DONE && s.allocs[n]->planned == g) {
         bind_by_plan(*s.allocs[n], *g);
@@ -107,15 +105,6 @@ int32_t compute_unbound(gc_session & s, int n, graph * g, uint32_t flags, findin
     return status;
 }
 
-int32_t on_graph(gc_session & s, const gc_op & op, graph * g, gc_obs & o, findings & f) {
-    if (!g) return GC_MISUSE;
-    switch (op.kind) {
-        case GC_RESERVE: return sched_reserve(s, op.alloc, *g, f);
-        case GC_MEASURE: return answer(measure(*s.allocs[op.alloc], *g, o.measured));
-        default:         return sched_bind(s, op.alloc, *g, f);
-    }
-}
-
 // Operations of a living scheduler.
 int32_t run(gc_session & s, const gc_op & op, gc_obs & o, findings & f) {
     switch (op.kind) {
@@ -123,9 +112,9 @@ int32_t run(gc_session & s, const gc_op & op, gc_obs & o, findings & f) {
         case GC_OWN: return sched_own(s, op.alloc);
         case GC_BORROW: return sched_borrow(s, op.alloc, op.other, op.value);
         case GC_SHRINK: return sched_shrink(s, op.alloc);
-        case GC_RESERVE:
-        case GC_MEASURE:
-        case GC_ALLOC: return on_graph(s, op, graph_of(s, op.graph), o, f);
+        case GC_RESERVE: return sched_reserve(s, op.alloc, *graph_of(s, op.graph), f);
+        case GC_MEASURE: return answer(measure(*s.allocs[op.alloc], *graph_of(s, op.graph), o.measured));
+        case GC_ALLOC: return sched_bind(s, op.alloc, *graph_of(s, op.graph), f);
         case GC_COMPUTE: return sched_compute(s, op.alloc, graph_of(s, op.graph), op.flags, f);
         case GC_REMAKE: return sched_remake(s, op.alloc, f);
         case GC_SYNC: f = sched_wait(s, op.alloc); return GC_DONE;
@@ -201,16 +190,16 @@ int32_t sched_shrink(gc_session & s, int n) {
 // -- waiting ---------------------------------------------------------------------
 
 findings sched_wait(gc_session & s, int n) {
-    findings f;
     std::vector<work> & flying = sched(s, n).flying;
-    if (flying.empty()) return f;
+    if (flying.empty()) return {};
+    findings f;
     must(s.devices[0].api->stream_synchronize(stream_of(s, n)));
     for (const work & w : flying) {
         add(f, landed(*w.what));
         if (!w.keep) forget(w.what);
     }
     flying.clear();
-    if (s.allocs[n] && !guards_hold(*s.allocs[n])) f.trouble |= GC_BAD_GUARD;
+    if (s.allocs[n]) f.trouble |= guard_trouble(*s.allocs[n]);
     return f;
 }
 
@@ -222,13 +211,10 @@ findings sched_wait_shared(gc_session & s, int n) {
     return f;
 }
 
-findings sched_wait_all(gc_session & s) {
-    findings f;
+void sched_wait_all(gc_session & s) {
     for (int n = 0; n < GC_MAX_ALLOCS; n++) {
-        add(f, sched_wait(s, n));
+        sched_wait(s, n);
     }
-    f.digest = 0;
-    return f;
 }
 
 bool sched_busy(const gc_session & s, int n) {
@@ -303,13 +289,10 @@ void sched_reset(gc_session & s, int n) {
 // -- findings ------------------------------------------------------------------------
 
 void add(findings & to, const findings & more) {
-    if (!to.trouble) {
-        to.bad_node = more.bad_node;
-        to.bad_src = more.bad_src;
-        to.bad_offset = more.bad_offset;
-    }
-    to.trouble |= more.trouble;
-    to.digest = more.digest;
+    findings sum = to.trouble ? to : more; // where the first trouble was
+    sum.trouble = to.trouble | more.trouble;
+    sum.digest = more.digest;
+    to = sum;
 }
 
 void show(const findings & f, gc_obs & o) {
@@ -332,7 +315,6 @@ void sched_close(gc_session & s) {
         if (stream) must(s.devices[0].api->stream_destroy(stream));
     }
     delete s.schedulers;
-    s.schedulers = nullptr;
 }
 
 int32_t sched_step(gc_session & s, const gc_op & op, gc_obs & o) {

@@ -40,7 +40,7 @@ int32_t sched_compute(gc_session & s, int n, graph * g, uint32_t flags, findings
 findings sched_wait(gc_session & s, int n);
 // Waits for n and its partner; for every scheduler there is. No digest.
 findings sched_wait_shared(gc_session & s, int n);
-findings sched_wait_all(gc_session & s);
+void sched_wait_all(gc_session & s);
 // Forgets the bound graph.
 void sched_reset(gc_session & s, int n);
 

@@ -49,7 +49,7 @@ int32_t leave(gc_session & s, int slot, shown & o) {
     for (int n = 0; n < GC_MAX_CONTEXTS; n++) {
         wait_for(s, n, o);
     }
-    trim_types(s, (1u << s.setup.n_types) - 1, o);
+    trim_types(s, ~0u, o);
     return GC_DONE;
 }
 
@@ -73,14 +73,13 @@ void server_open(gc_session & s) {
 
 void server_close(gc_session & s) {
     delete s.server;
-    s.server = nullptr;
 }
 
 int32_t server_step(gc_session & s, const gc_op & op, gc_obs & o) {
     const std::lock_guard hold(s.contexts->lock);
     shown seen;
     const int32_t status = act(s, op, seen);
-    if (status != GC_MISUSE) write(s, TARGET, seen, o);
+    write(s, TARGET, seen, o);
     return status;
 }
 

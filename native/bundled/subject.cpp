@@ -82,6 +82,10 @@ bool makes_sense(const gc_session & s, const gc_op & op) {
         case GC_POOL_ALLOC:
         case GC_POOL_FREE:
         case GC_TRIM:       return below(op.other, s.setup.n_types);
+        case GC_RESERVE:
+        case GC_MEASURE:
+        case GC_ALLOC:
+        case GC_COMPUTE:    return below(op.graph, uint32_t(s.graphs.size()));
         default:            return true;
     }
 }
@@ -126,21 +130,9 @@ int32_t run_compute(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
     } else if (!compute_with_pools(s, op.alloc, a.bound, f)) {
         return GC_REFUSED;
     }
-    o.trouble = f.trouble | (guards_hold(a) ? 0 : GC_BAD_GUARD);
-    o.bad_node = f.bad_node;
-    o.bad_src = f.bad_src;
-    o.bad_offset = f.bad_offset;
-    o.digest = f.digest;
+    f.trouble |= guard_trouble(a);
+    show(f, o);
     return GC_DONE;
-}
-
-int32_t on_graph(gallocr & a, const gc_op & op, graph * g, gc_obs & o) {
-    if (!g) return GC_MISUSE;
-    switch (op.kind) {
-        case GC_RESERVE: return answer(reserve(a, *g));
-        case GC_MEASURE: return answer(measure(a, *g, o.measured));
-        default:         return answer(bind(a, *g));
-    }
 }
 
 // Operations of a living allocator that leave it alive.
@@ -154,9 +146,9 @@ int32_t on_alloc(gc_session & s, gallocr & a, const gc_op & op, gc_obs & o) {
             if (GC_PLANTED(REFUSAL_TAKES_PART) && o.reason) a.resizable = true;
             return answer(of && o.reason == 0 && become_borrower(a, *of));
         }
-        case GC_RESERVE:
-        case GC_MEASURE:
-        case GC_ALLOC: return on_graph(a, op, graph_of(s, op.graph), o);
+        case GC_RESERVE: return answer(reserve(a, *graph_of(s, op.graph)));
+        case GC_MEASURE: return answer(measure(a, *graph_of(s, op.graph), o.measured));
+        case GC_ALLOC: return answer(bind(a, *graph_of(s, op.graph)));
         case GC_COMPUTE: return run_compute(s, a, op, o);
         case GC_SHRINK:
             if (!can_shrink(a)) return GC_MISUSE;
@@ -209,8 +201,7 @@ int32_t alloc_step(gc_session & s, const gc_op & op, gc_obs & o) {
 
 int32_t step(gc_session & s, const gc_op & op, gc_obs & o) {
     if (op.kind == GC_CAPACITY) return set_capacity(s, op);
-    int32_t decided = GC_MISUSE;
-    if (capture_decides(s, op, decided)) return decided; // Q3
+    if (const auto decided = capture_decides(s, op)) return *decided; // Q3
     if (op.kind >= GC_SLOT_ENTER) return server_step(s, op, o);
     if (op.kind >= GC_CTX_OPEN) return context_step(s, op, o);
     if (op.kind >= GC_CAPTURE_BEGIN) return capture_step(s, op, o);

@@ -147,3 +147,11 @@ def test_of_each_device_all_that_is_owned_is_what_is_in_use(runner: LocalRunner)
     books = Breakdown(t, runner.capabilities)
     assert [list(books.step(op, seen)) for op, seen in zip(t.ops[:3], steps[:3], strict=True)] == [[], [], []]
     assert [c for c, _ in books.step(t.ops[3], StepSeen(steps[3].obs, {0: last}))] == ["R13"]
+
+
+def test_who_may_not_compute_during_a_capture_has_lost_nothing(runner: LocalRunner) -> None:
+    """Q3: whoever shares buffers with the one that is captured is told so, and its map is what it was."""
+    t = trace(*PAIR, *BIND, Op(Kind.CAPTURE_BEGIN, 1), Op(Kind.COMPUTE))
+    run = runner.run(t)
+    assert run.steps[-1].obs.status == Status.MISUSE
+    assert Checker(t, runner.capabilities, Fresh(runner.run)).check(run).failed is None

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 from gallocheck.fuzz.canary import path_of
 from gallocheck.fuzz.catalogue import DEFECTS
+from gallocheck.fuzz.checker import Checker
 from gallocheck.fuzz.found import smallest
+from gallocheck.fuzz.fresh import Fresh
 from gallocheck.fuzz.judge import Judge
 from gallocheck.fuzz.replay import load
-from gallocheck.model.records import Trace
+from gallocheck.model.records import BufferType, Cap, Kind, Op, Setup, Trace
 from gallocheck.native.library import library_path
+from gallocheck.native.packet import Death
 from gallocheck.native.worker import Run
+
+from tests.shorthand import bundled
 
 ENDS = {
     38: ("aborted", "RESERVE"),
@@ -51,3 +56,18 @@ def test_smaller_traces_that_hang_are_not_waited_for_as_long_until_the_last() ->
     assert small.confirmed and len(small.trace.ops) <= len(trace.ops)
     assert max(wait for anew, wait in waits[1:] if not anew) < 2.0
     assert {wait for anew, wait in waits if anew} == {2.0}
+
+
+@pytest.mark.parametrize(
+    "wrong", [Op(Kind.FREE, 1), Op(Kind.SYNC), Op(Kind.DROP), Op(Kind.CTX_CLOSE), Op(Kind.SLOT_STEP)]
+)
+def test_who_says_that_it_does_what_the_model_does_answers_a_misuse(wrong: Op) -> None:
+    """Another subject may die of its caller's misuse; no clause says that it may not."""
+    runner = bundled()
+    t = Trace(Setup((BufferType(),), ((0,),)), (), (Op(Kind.NEW), wrong))
+    steps = runner.run(t).steps
+    dead = Run(steps[:1], None, Death(1, wrong, "fault", "run", "SIGSEGV", 0, ""), True, ())
+    failed = Checker(t, runner.capabilities, Fresh(runner.run)).check(dead).failed
+    assert failed is not None and (failed.clause or "a misuse is answered" in failed.message)
+    other = Checker(t, Cap(runner.capabilities & ~Cap.EXACT), Fresh(runner.run)).check(dead).failed
+    assert other is None or other.clause
