@@ -135,6 +135,9 @@ class _Weaver:
             yield self.launch(n)
         if self.setup.pool and draw.boolean(0.35):  # memory that it uses is somebody else's meanwhile
             yield self.take(n)
+            if draw.boolean(0.4):  # and another block comes and goes
+                yield self.take(n)
+                yield self.out.pop()
             yield self.launch(n)
             yield self.out.pop()
         if n in self.held:
@@ -179,6 +182,7 @@ class _Weaver:
             [Op(Kind.ALLOC, other, graph=graph)], [Op(Kind.ALLOC, n, graph=graph)], [Op(Kind.LAUNCH, n)],
             [Op(Kind.LAUNCH, other)], [self.take(n)], [Op(Kind.MEASURE, n, graph=graph)],
             [Op(Kind.CAPTURE_BEGIN, other)], [Op(Kind.COMPUTE, other, graph=graph)], [Op(Kind.DROP, n)],
+            self.out[-1:] or [self.take(n)],
             [Op(Kind.RESET, other), Op(Kind.COMPUTE, other, graph=graph)],
             [Op(Kind.NEW, nobody), Op(Kind.OWN, nobody), Op(Kind.BORROW, other, nobody), Op(Kind.FREE, nobody)],
             [Op(Kind.NEW, nobody), Op(Kind.BORROW, nobody, n), Op(Kind.FREE, nobody)],
@@ -257,5 +261,7 @@ class _Weaver:
 
     def take(self, stream: int) -> Op:
         device = self.draw.choice(self.devices)
+        if self.draw.boolean(0.03):  # a meta type may be named, and has no pool
+            device = self.draw.integer(0, len(self.setup.types) - 1)
         self.out.append(Op(Kind.POOL_FREE, stream, device))
         return Op(Kind.POOL_ALLOC, stream, device, value=self.draw.choice((1, 500, 5000)))

@@ -20,7 +20,7 @@ LOWER = ("plan", "gallocr", "huge", "pair")
 SERVES = {
     "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "captures"),
     "buffer.cpp": (*LOWER, "counted"), "graph.cpp": LOWER,
-    "counted.cpp": ("counted",), "sched.cpp": ("sched",), "capture.cpp": ("captures", "contexts"), "meta.cpp": ("meta",),
+    "counted.cpp": ("counted",), "sched.cpp": ("sched", "captures"), "capture.cpp": ("captures", "contexts"), "meta.cpp": ("meta",),
     "pools.cpp": ("pools", "captures"), "legacy_pool.cpp": ("pools", "captures"), "vmm_pool.cpp": ("pools", "captures"),
     "context.cpp": ("contexts", "server"), "server.cpp": ("server",),
 }  # fmt: skip
@@ -30,7 +30,7 @@ LOCKSTEP = ("planner.cpp", "gallocr.cpp", "pair.cpp", "buffer.cpp")
 #: there shows where there is some (detector.py)
 DETECTOR = "compute.cpp"
 TELLS = re.compile(
-    r"\b(trouble|bad_node|bad_src|bad_offset|digest|guard_trouble|hazards|findings|left|intact|memcpy_dtoh)\b"
+    r"\b(trouble|bad_node|bad_src|bad_offset|digest|guard_trouble|hazards|findings|left|intact|memcpy_dtoh|each_edge)\b"
 )
 #: of a subject made from a tree
 OF_A_TREE = {

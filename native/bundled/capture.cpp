@@ -151,11 +151,11 @@ int32_t launch_captured(gc_session & s, const gallocr & a, const gc_op & op, gc_
 // RESERVE, ALLOC, or a COMPUTE that has to allocate first would make or replace buffers.
 bool replaces(gc_session & s, const gc_op & op) {
     gallocr * a = alloc_of(s, op.alloc);
-    const graph & g = *graph_of(s, op.graph);
-    if (!a || by_context(s, op.alloc) || GC_PLANTED(RESERVES_DURING_CAPTURE)) return false;
+    const graph * g = graph_of(s, op.graph);
+    if (!a || !g || by_context(s, op.alloc) || GC_PLANTED(RESERVES_DURING_CAPTURE)) return false;
     if (op.kind == GC_COMPUTE && (!by_sched(s, op.alloc) || a->bound.of || partner_busy(s, op.alloc))) return false;
-    if (sched_too_small(s, op.alloc, g.size())) return true;
-    return (op.kind == GC_RESERVE || !ready_for(*a, g)) && reserve_replaces(*a, g);
+    if (sched_too_small(s, op.alloc, g->size())) return true;
+    return (op.kind == GC_RESERVE || !ready_for(*a, *g)) && reserve_replaces(*a, *g);
 }
 
 bool forbidden(const gc_session & s, const gc_op & op) {

@@ -106,7 +106,11 @@ int32_t alloc_block(gc_session & s, const gc_op & op, gc_obs & o) {
     }
     wait_for_stream(s, op.alloc);
     if (!fill_block(*s.devices[op.other].api, t)) o.trouble |= GC_BAD_POOL;
-    s.pools->device[op.other].blocks[op.alloc].push_back(t);
+    auto & blocks = s.pools->device[op.other].blocks[op.alloc];
+    const uint64_t nothing = 0;
+    if (GC_PLANTED(CLEARS_ANOTHER_BLOCK) && !blocks.empty())
+        must(s.devices[op.other].api->memcpy_htod(blocks.back().at.at, &nothing, sizeof nothing));
+    blocks.push_back(t);
     o.address = t.at.at;
     return GC_DONE;
 }

@@ -94,7 +94,7 @@ int32_t compute_bound(gc_session & s, int n, uint32_t flags, findings & f) {
 
 // C4: nothing is bound. C2: nothing is computed where the graph cannot be bound.
 int32_t compute_unbound(gc_session & s, int n, graph * g, uint32_t flags, findings & f) {
-    if (GC_PLANTED(COMPUTE_NEEDS_ALLOC)) return GC_MISUSE;
+    if (!g || GC_PLANTED(COMPUTE_NEEDS_ALLOC)) return GC_MISUSE;
     int32_t status = sched_bind(s, n, *g, f);
     if (GC_PLANTED(FAILED_ALLOC_IS_COMPUTED) && status != GC_DONE && s.allocs[n]->planned == g) {
         bind_by_plan(*s.allocs[n], *g);

@@ -84,8 +84,7 @@ bool makes_sense(const gc_session & s, const gc_op & op) {
         case GC_TRIM:       return below(op.other, s.setup.n_types);
         case GC_RESERVE:
         case GC_MEASURE:
-        case GC_ALLOC:
-        case GC_COMPUTE:    return below(op.graph, uint32_t(s.graphs.size()));
+        case GC_ALLOC:      return below(op.graph, uint32_t(s.graphs.size()));
         default:            return true;
     }
 }
