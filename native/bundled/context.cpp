@@ -347,9 +347,6 @@ int32_t context_step(gc_session & s, const gc_op & op, gc_obs & o) {
     return status;
 }
 
-// All that is shown was written under the lock.
-void context_observe(gc_session &, const gc_op &, gc_obs &) {}
-
 bool by_context(const gc_session & s, int32_t n) {
     const int of = n / GC_MAX_LANES;
     return s.contexts->context[of].open && uint32_t(n % GC_MAX_LANES) < made(s, of).lanes;

@@ -54,7 +54,7 @@ inline int32_t answer(bool ok) { return ok ? GC_DONE : GC_REFUSED; }
 GC_LAYER(sched)   // operations of an allocator that is driven through a scheduler
 GC_LAYER(pool)    // GC_POOL_ALLOC to GC_TRIM
 GC_LAYER(capture) // GC_CAPTURE_BEGIN to GC_DROP
-GC_LAYER(context) // GC_CTX_OPEN to GC_CTX_TRIM
+GC_LAYER(context) // GC_CTX_OPEN to GC_CTX_TRIM; shows all with the operation, and has no `observe`
 GC_LAYER(server)  // GC_SLOT_ENTER to GC_SLOT_LEAVE
 #undef GC_LAYER
 

@@ -223,7 +223,6 @@ void run_one(gc_session & s, const gc_op & op, gc_obs & o) {
     sched_observe(s, op, o);
     pool_observe(s, op, o);
     capture_observe(s, op, o);
-    context_observe(s, op, o);
     server_observe(s, op, o);
     for (uint32_t t = 0; t < s.setup.n_types; t++) {
         o.used[t] = machine::used(s.world, int(t));
