@@ -20,7 +20,8 @@ LOWER = ("plan", "gallocr", "huge", "pair")
 SERVES = {
     "planner.cpp": LOWER, "gallocr.cpp": LOWER, "pair.cpp": (*LOWER, "counted", "captures"),
     "buffer.cpp": (*LOWER, "counted"), "graph.cpp": LOWER,
-    "counted.cpp": ("counted",), "sched.cpp": ("sched", "captures"), "capture.cpp": ("captures", "contexts"), "meta.cpp": ("meta",),
+    "counted.cpp": ("counted",), "sched.cpp": ("sched", "captures"), "capture.cpp": ("captures", "contexts"),
+    "meta.cpp": ("meta",),
     "pools.cpp": ("pools", "captures"), "legacy_pool.cpp": ("pools", "captures"), "vmm_pool.cpp": ("pools", "captures"),
     "context.cpp": ("contexts", "server"), "server.cpp": ("server",),
 }  # fmt: skip
